@@ -171,11 +171,15 @@ _KINDS = tuple(FindingKind)
 
 
 def ranked(findings: Iterable[Finding]) -> list[Finding]:
-    """Sorts findings by severity, present before past, kind, count, last revision and text."""
+    """Sorts findings by severity, present before past, kind, count, last revision and text.
+
+    What a recording lacks stands behind all that happened of the same severity.
+    """
     return sorted(
         findings,
         key=lambda one: (
             _SEVERITIES.index(one.severity),
+            one.kind is FindingKind.LOSSES,
             one.present == 0,
             _KINDS.index(one.kind),
             -one.count,

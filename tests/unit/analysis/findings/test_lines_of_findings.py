@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.analysis.findings import alike, cluster, containers, nodes, outgrown, pods
+from app.analysis.findings import alike, cluster, containers, nodes, outgrown, pods, report
 from app.analysis.findings.pods import FORMER_CAUSES_MAX, _PodsOfCause
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding
 from app.analysis.verify.invariants import ViolationKind as Gravity
@@ -307,3 +307,18 @@ def test_patch_that_fails_is_told_with_its_devices() -> None:
         ("patch a changes nothing on 1 device: other", 1, 4, 4),
     ]
     assert [each.name for one in found for each in one.objects] == ["a", "b", "a"]
+
+
+def test_what_a_recording_lacks_stands_behind_what_happened() -> None:
+    def made(kind: report.FindingKind, severity: report.Severity, present: int) -> Finding:
+        return Finding(
+            kind=kind, severity=severity, text="", count=1, present=present,
+            first=Revision(1), last=Revision(2),
+        )  # fmt: skip
+
+    kinds, severities = report.FindingKind, report.Severity
+    lasting = made(kinds.UNREADY_NODES, severities.WARNING, 1)
+    ended = made(kinds.EVICTED_PODS, severities.WARNING, 0)
+    lacking = made(kinds.LOSSES, severities.WARNING, 1)
+    minor = made(kinds.UNUSED_CLAIMS, severities.NOTICE, 1)
+    assert report.ranked([minor, lacking, ended, lasting]) == [lasting, ended, lacking, minor]
