@@ -158,6 +158,22 @@ def test_times_of_a_log_without_a_year_are_not_trusted(tmp_path):
         assert lacks_year is not timing.answer
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("2025-01-02T03:04:05.442 n1 kubelet[222]: info ", "2025-01-02T03:04:05.000006Z"),
+        ("2025-01-02 03:04:05,442 n1 ", "2025-01-02T03:04:05.000006Z"),
+        ("2024-12-31T22:04:05.442 n1 ", None),
+        ("seen 2025-01-02 ", None),
+        ("2025-01-02T03:04:05.442Z ", "2025-01-02T03:04:05.442000Z"),
+    ],
+)
+def test_time_without_a_zone_before_a_line_tells_its_year(tmp_path, before, expected):
+    (record,), _ = records(tmp_path, f"{before}{LINE}\n")
+    assert record.name == "web-1"
+    assert record.observed_at == (timestamps.parse(expected) if expected else None)
+
+
 def test_log_without_a_line_about_a_pod_is_refused_in_one_sentence(tmp_path):
     with pytest.raises(InputError, match="no object and no request"):
         records(tmp_path, klog('"RemoveContainer" containerID="c"') + "\n")

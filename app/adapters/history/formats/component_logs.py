@@ -82,6 +82,11 @@ _STAMP = re.compile(
     r"(?<!\S)\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d\S*"
     r"| \d\d:\d\d:\d\d(?:\.\d{1,9})? ?(?:UTC|Z|[+-]\d\d:?\d\d)(?!\S))"
 )
+_LOCAL = re.compile(
+    r"(?<!\S)(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?!\S)"
+)
+"""A time without its zone, which tells the year of the line alone."""
+
 _PARTS = re.compile(
     r"(?P<day>[\d-]{10})[T ](?P<clock>[\d:]{8}(?:\.\d{1,9})?) ?"
     r"(?:UTC|Z|(?P<hours>[+-]\d\d):?(?P<minutes>\d\d))"
@@ -308,7 +313,8 @@ def _in_line(line: str, stamp: str, year: Instant | None, depth: int) -> Iterato
     said = [each for each in (_said(rest, bare[: head.begin]),) if each is not None]
     for each in said or _reports(rest):
         before = _STAMP.search(bare, 0, head.begin)
-        moment = _stamped(before.group() if before else stamp) or head.moment(year)
+        moment = _stamped(before.group() if before else stamp)
+        moment = moment or head.moment(_of_day(bare[: head.begin], head.day) or year)
         clock = f"{head.day} {head.clock}" if head.day else ""
         yield each, clock if moment is None else _ordered(moment), moment
 
@@ -411,6 +417,14 @@ def _stamped(stamp: str) -> Instant | None:
         return timestamps.parse(stamp) if stamp else None
     except TimestampError:
         return None
+
+
+def _of_day(before: str, day: str) -> Instant | None:
+    """An instant of the year in a time without a zone before a line of klog of the same day."""
+    local = _LOCAL.search(before)
+    if local is None or f"{local['month']}{local['day']}" != day:
+        return None
+    return _stamped(f"{local['year']}-{local['month']}-{local['day']}T00:00:00Z")
 
 
 def _ordered(moment: Instant) -> str:
