@@ -296,6 +296,8 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
     is_yaml = head.lstrip()[:1] not in (b"{", b"[")
     if is_yaml and (line_marks.TWICE_ENDED in head or line_marks.is_set(head)):
         return Format.MIXTURE
+    if is_yaml and yaml_blocks.has_shown_comments(source.whole()):
+        return Format.MIXTURE
     seen: set[Format] = set()
     values = documents.read_documents(source, with_texts=is_yaml)
     for _, value in islice(values, DOCUMENTS_SEEN_MAX):

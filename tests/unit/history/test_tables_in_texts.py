@@ -257,3 +257,43 @@ def test_events_of_a_page_in_comments_are_named(tmp_path, gap):
     trees, lost = read(tmp_path, text)
     assert len(trees) == 1
     assert [each.rpartition(": ")[2] for each in lost] == [printed.COMMENTED_EVENTS]
+
+
+EVENTS_BELOW = (
+    "# $ kubectl get events -n shop\n"
+    "# LAST SEEN   TYPE      REASON             OBJECT      MESSAGE\n"
+    "# 3m          Warning   FailedScheduling   pod/web-1   no device\n"
+)
+PAGE_BELOW = (
+    "# Events:\n#   Type     Reason   Age   From      Message\n"
+    "#   ----     ------   ----  ----      -------\n#   Warning  Failed   3m    kubelet   gone\n"
+)
+
+
+@pytest.mark.parametrize("border", ["", "\n", "---\n"])
+def test_comments_behind_a_manifest_that_show_a_table_are_read(tmp_path, border):
+    claim = CLAIM
+    note = tmp_path / "claim.yaml"
+    note.write_text(f"{claim}{border}{EVENTS_BELOW}")
+    with open_history([note], ReadOptions()) as history:
+        (event,) = [record for record in history.records() if record.kind == "Event"]
+        assert [record.name for record in history.records() if record.kind != "Event"] == ["one"]
+    assert event.object["involvedObject"]["name"] == "web-1"
+    assert event.object["message"] == "no device"
+    assert event.namespace == "shop"
+    note.write_text(f"{claim}{border}{PAGE_BELOW}")
+    with open_history([note], ReadOptions()) as history:
+        ((_, problem),) = history.refused_places
+    assert problem == printed.COMMENTED_EVENTS
+
+
+def test_comments_within_a_manifest_are_part_of_it(tmp_path):
+    """What stands behind such comments in an object is not lost, whatever they show."""
+    claim = CLAIM
+    first, rest = claim.split("\n", 1)
+    note = tmp_path / "claim.yaml"
+    note.write_text(f"{first}\n{EVENTS_BELOW}{rest}")
+    with open_history([note], ReadOptions()) as history:
+        (record,) = [each for each in history.records() if each.kind != "Event"]
+    wanted = yaml.safe_load(CLAIM)
+    assert (record.name, record.object["spec"]) == ("one", wanted["spec"])

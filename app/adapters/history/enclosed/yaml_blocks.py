@@ -45,6 +45,11 @@ _EXPECTED = re.compile(
 """The type that a test in Go shows above an object, or several, which are not as it expects."""
 
 _WORD_FIELD = re.compile(r"(?:apiVersion|kind):[ \t]+[\w./\"'-]+[ \t]*$")
+_TITLES = r"(?:(?:NAMESPACE {2,})?NAME {2,}[A-Z]|LAST SEEN {2,}[A-Z]|Type {2,}Reason {2,})"
+_SHOWN_IN_COMMENT = re.compile(rf"#[ \t]*(?:\$ (?:kubectl|oc|k) |{_TITLES})")
+"""A command of kubectl in a comment, and the titles of what it prints."""
+
+_SHOWN_COMMENTS = re.compile(rf"^#[ \t]*{_TITLES}".encode(), re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d")
 _HOLDER = re.compile(r"\s+(?:items|resources|result):\s*$")
 """The key of whole objects in a result that a program shows as YAML, such as one of Ansible."""
@@ -74,9 +79,15 @@ def goes_on(line: str) -> bool:
     return bool(GOES_ON.match(line) or ELLIPSIS.match(line))
 
 
+def has_shown_comments(content: bytes) -> bool:
+    """True for YAML with output of kubectl in comments, which a reader of YAML passes over."""
+    return _SHOWN_COMMENTS.search(content) is not None
+
+
 def end(lines: list[str], at: int) -> int:
     """The index behind the YAML document that begins at a line.
 
+    Comments behind its last field in which somebody shows what kubectl printed are not part of it.
     The first field of an object that occurs again on its level begins another object, as where yq
     or a shell put objects one behind the other without a line of `---`.
     """
@@ -88,7 +99,11 @@ def end(lines: list[str], at: int) -> int:
                 return begin
             first = None
         begin += 1
-    return begin
+    last = begin
+    while last > at + 1 and (not lines[last - 1].strip() or lines[last - 1].startswith("#")):
+        last -= 1
+    shown = (each for each in range(last, begin) if _SHOWN_IN_COMMENT.match(lines[each]))
+    return next(shown, begin)
 
 
 def indented(lines: list[str], at: int) -> tuple[list[str], int]:
