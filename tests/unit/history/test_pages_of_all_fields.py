@@ -1,5 +1,7 @@
 """Pages and tables of kubectl whose kind or fields are easily taken for others."""
 
+import re
+
 import pytest
 
 from app.adapters.history.opening import open_history
@@ -89,3 +91,49 @@ def test_table_of_another_project_is_none_of_the_kind_of_the_same_name(tmp_path,
     own = f"$ kubectl get {plural} -n shop\nNAME   AGE\nown    5m\n"
     (record,), _ = read(tmp_path, own)
     assert (record.group, record.resource, record.name) == ("scheduling.k8s.io", plural, "own")
+
+
+POD_PAGE = """\
+Name:             web-1
+Namespace:        shop
+Node:             <none>
+Status:           Pending
+Containers:
+  app:
+    Image:  x
+Events:
+  Type     Reason            Age   From               Message
+  ----     ------            ----  ----               -------
+  Warning  FailedScheduling  3m    default-scheduler  0/2 nodes are available: 2 gone
+  Normal   Note              2m    kubelet            Image: x
+"""
+
+
+NEXT_PAGE = """\
+Name:    b
+Node:    n1/10.0.0.2
+Status:  Running
+Containers:
+  c:
+    Image:  x
+Events:  <none>
+"""
+
+
+@pytest.mark.parametrize("gap", [r"^ +", r"^ +| +"], ids=["set out", "and single blanks"])
+def test_events_without_the_indentation_of_their_page_are_read(tmp_path, gap):
+    whole, _ = read(tmp_path, POD_PAGE)
+    page, events = POD_PAGE.split("Events:\n")
+    rows = [re.sub(gap, lambda match: " " * bool(match.start()), row) for row in events.split("\n")]
+    records, refused = read(tmp_path, "\n".join([f"{page}Events:", *rows]))
+    assert [record.object for record in records] == [record.object for record in whole]
+    assert [record.kind for record in records] == ["Pod", "Event", "Event"]
+    assert refused == []
+
+
+def test_page_behind_events_without_indentation_is_one_of_its_own(tmp_path):
+    page, events = POD_PAGE.split("Events:\n")
+    rows = re.sub(r"(?m)^ +", "", events)
+    records, _ = read(tmp_path, f"{page}Events:\n{rows}{NEXT_PAGE}")
+    assert [record.name for record in records if record.kind == "Pod"] == ["web-1", "b"]
+    assert sum(record.kind == "Event" for record in records) == 2

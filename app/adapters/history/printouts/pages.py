@@ -34,6 +34,7 @@ _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _COUNTED = re.compile(r"(?<=\s)([1-9][0-9]{0,8})\s+(?=\{)")
 """A count before its source, up to 1.1, where tabs became single spaces."""
 
+_SET_OUT = re.compile(r"(?:-{3,} *)+$|(?:Normal|Warning)\s+\w+\s")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _ASSIGNED = re.compile(
     r"Successfully assigned (?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+) to \S+"
@@ -114,7 +115,8 @@ def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Print
     while end < len(lines):
         line = lines[end]
         match = _FIELD.match(line)
-        if end > at and descriptions.is_open(lines[end - 1]):
+        is_event = last is fields.get("Events") and _is_of_events(line, last)
+        if is_event or (end > at and descriptions.is_open(lines[end - 1])):
             last.append(line.rstrip())
         elif match is not None:
             if match["name"] == "Name" and end > at:
@@ -151,6 +153,13 @@ def description(lines: Sequence[str], at: int, schemas: Schemas | None) -> Print
     if _are_unread(events):
         damage.append((len(page) - 1, UNREAD_EVENTS))
     return Printout([tree, *_events(tree, kind, events)], end - at, damage)
+
+
+def _is_of_events(line: str, above: Sequence[str]) -> bool:
+    """True for a line of the table of Events that has lost the indentation of the page."""
+    if EVENT_TITLES.match(line):
+        return not above
+    return bool(above) and bool(EVENT_TITLES.match(above[0])) and bool(_SET_OUT.match(line))
 
 
 def events_alone(lines: Sequence[str], at: int) -> Printout:
