@@ -141,3 +141,20 @@ def test_what_was_applied_is_no_object_where_the_one_around_it_is_not_read(tmp_p
 def test_what_was_applied_is_no_object_in_a_text_with_escapes(tmp_path):
     objects, _ = read(tmp_path, f"made {YAML!r}\n\n{yaml.safe_dump(CLAIM)}")
     assert set(objects) == {"one"}
+
+
+def logged(tree):
+    return f"level=info msg=listed body={json.dumps(json.dumps(tree))} took=3ms\n"
+
+
+def test_list_that_a_program_logs_between_quotes_has_its_objects(tmp_path):
+    plain, _ = read(tmp_path, JSON, "plain.json")
+    objects, refused = read(tmp_path, f"{logged(LIST)}level=info msg=done\n")
+    assert objects == plain
+    assert refused == []
+
+
+def test_list_between_quotes_of_what_somebody_asks_for_is_text(tmp_path):
+    asked = {**LIST, "items": [CLASS, {**CLAIM, "metadata": {"name": "asked"}}]}
+    objects, _ = read(tmp_path, f"{logged(asked)}{logged(CLAIM)}")
+    assert set(objects) == {"one"}

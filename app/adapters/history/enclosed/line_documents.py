@@ -107,10 +107,20 @@ def quoted(line: str) -> Iterator[Any]:
 
 
 def _is_stored(value: JsonObject) -> bool:
-    """Whether it is an object that a server has stored, not what somebody applies or asks for."""
-    metadata = value.get("metadata")
+    """Whether it is an object that a server has stored, not what somebody applies or asks for.
+
+    A list is one if each of its objects is.
+    """
+    if kinds.is_list(value):
+        items = value.get("items") or []
+        return bool(items) and all(isinstance(item, dict) and _has_uid(item) for item in items)
     is_object = all(isinstance(value.get(name), str) for name in ("apiVersion", "kind"))
-    return is_object and isinstance(metadata, dict) and kinds.is_stored(metadata)
+    return is_object and _has_uid(value)
+
+
+def _has_uid(value: JsonObject) -> bool:
+    metadata = value.get("metadata")
+    return isinstance(metadata, dict) and kinds.is_stored(metadata)
 
 
 def _quoted(line: str) -> Iterator[re.Match[str]]:
