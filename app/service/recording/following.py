@@ -42,7 +42,7 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource
 from app.service.recording import served
 from app.service.recording.audit_budget import AuditBudget
-from app.service.recording.known import KnownObjects, Name, deletion
+from app.service.recording.known import Name, Start, deletion
 from app.service.recording.window import Window, WindowEntry
 
 BACKLOG_AFTER = 5 * SECOND
@@ -84,25 +84,6 @@ class Audit(Enum):
     AGREES = "agrees"
     DIFFERS = "differs"
     NOT_MADE = "not made"
-
-
-@dataclass(slots=True, kw_only=True)
-class Start:
-    """The start of following a kind.
-
-    `position` is the version from which the watch continues. When it is empty, the existing objects
-    must be listed, and the gap names the `reason`. The first list of a kind that was never listed
-    (not `is_listed`) is its baseline, without a gap unless it expires between its pages.
-    `is_denied` means that the log already says that the kind is denied. `shares_counter` means that
-    the versions of the kind are those of the common counter.
-    """
-
-    known: KnownObjects
-    position: str = ""
-    reason: str = ""
-    is_denied: bool = False
-    is_listed: bool = True
-    shares_counter: bool = True
 
 
 class Follower:

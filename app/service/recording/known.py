@@ -61,6 +61,25 @@ class KnownObjects:
         yield from sorted(name for name in self.objects if name not in listed)
 
 
+@dataclass(slots=True, kw_only=True)
+class Start:
+    """The start of following a kind.
+
+    `position` is the version from which the watch continues. When it is empty, the existing objects
+    must be listed, and the gap names the `reason`. The first list of a kind that was never listed
+    (not `is_listed`) is its baseline, without a gap unless it expires between its pages.
+    `is_denied` means that the log already says that the kind is denied. `shares_counter` means that
+    the versions of the kind are those of the common counter.
+    """
+
+    known: KnownObjects
+    position: str = ""
+    reason: str = ""
+    is_denied: bool = False
+    is_listed: bool = True
+    shares_counter: bool = True
+
+
 def deletion(key: ObjectKey, last: Record, position: str, now: Instant) -> Record:
     """The deletion of an object that is no longer listed, with its last known state."""
     return replace(

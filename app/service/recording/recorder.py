@@ -29,7 +29,7 @@ from app.service import history_creation, moments
 from app.service.recorded_events import record_of
 from app.service.recording import clock_offsets, resuming, snapshot
 from app.service.recording.audit_budget import AuditBudget
-from app.service.recording.following import Audit, Follower, FollowingBounds, Start
+from app.service.recording.following import Audit, Follower, FollowingBounds
 from app.service.recording.journal import (
     FINISHED,
     RECORDING,
@@ -39,7 +39,7 @@ from app.service.recording.journal import (
     NewGaps,
     RecordingProgress,
 )
-from app.service.recording.known import KnownObjects
+from app.service.recording.known import KnownObjects, Start
 from app.service.recording.snapshot import Probed, SnapshotBounds
 from app.service.recording.window import Window, WindowBounds, WindowEntry
 

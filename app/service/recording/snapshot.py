@@ -28,9 +28,9 @@ from app.domain.log.records import Record, comparable_version
 from app.domain.values.timestamps import Instant
 from app.ports import ClusterSource
 from app.service.recording import served
-from app.service.recording.following import Start, gap
+from app.service.recording.following import gap
 from app.service.recording.journal import Journal
-from app.service.recording.known import KnownObjects
+from app.service.recording.known import KnownObjects, Start
 
 _Answer = TypeVar("_Answer")
 

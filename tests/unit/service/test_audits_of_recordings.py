@@ -11,8 +11,8 @@ from app.domain.errors import ClusterUnreachable
 from app.domain.log.recorded_cluster import ObjectVersion, ServedKind
 from app.domain.values.timestamps import Instant
 from app.service.recording.audit_budget import AuditBudget
-from app.service.recording.following import Follower, FollowingBounds, Start
-from app.service.recording.known import KnownObjects
+from app.service.recording.following import Follower, FollowingBounds
+from app.service.recording.known import KnownObjects, Start
 from app.service.recording.window import Window, WindowBounds
 from tests.crash import virtual_loop
 

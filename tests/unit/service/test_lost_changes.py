@@ -13,9 +13,9 @@ from app.domain.log.recorded_cluster import ListPage, ObjectVersion, ServedKind,
 from app.domain.log.records import WATCH, Op, Record
 from app.domain.values.timestamps import Instant
 from app.service.recording.audit_budget import AuditBudget
-from app.service.recording.following import Audit, Follower, FollowingBounds, Start, gap
+from app.service.recording.following import Audit, Follower, FollowingBounds, gap
 from app.service.recording.journal import NewGaps
-from app.service.recording.known import KnownObjects
+from app.service.recording.known import KnownObjects, Start
 from app.service.recording.window import Window, WindowBounds
 from tests.crash import virtual_loop
 

@@ -114,7 +114,7 @@ class LateReports:
         return report.at
 
     def _refused_at(self, report: ObjectKey, now: Instant) -> Instant | None:
-        """The instant from which an Event that is not recorded is refused, as its namespace ends."""
+        """The instant from which the end of its namespace refuses an Event that is not recorded."""
         end = self._recorded.soon_ends(report.namespace, now)
         return None if end is None else Instant(end + 1)
 
