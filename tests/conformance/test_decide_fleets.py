@@ -230,6 +230,7 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
         (2009, 15, "watch"),
         (2025, 3, "audit.jsonl"),
         (2011, 4, "audit.jsonl"),
+        (2394, 10, "audit.jsonl"),
     ],
 )
 async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, tmp_path):
@@ -237,7 +238,7 @@ async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, 
 
     The claim has gone (2002), or is marked between its allocation and the binding (2014), which
     nothing hinders; it was made anew before the pod was tried (2009), which was before the answers
-    to all that (2025). The last claim of a namespace was marked and removed before the answers that
+    to all that (2025), or to the claim alone (2394). The last claim of a namespace was marked and removed before the answers that
     say so (2011).
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)

@@ -223,7 +223,8 @@ def attempts_of(
             Try(
                 # While a pod is being bound it is not tried. So a failure before the first write
                 # of the placement was earlier, however long that write had waited.
-                instant=placing.began,
+                # A claim that it writes may have been answered later than its first request came.
+                instant=Instant(max(placing.began, min(placing.since, last))),
                 first=Instant(
                     max(
                         min(made.first, earliest) - tolerances.TABLE.placed_before,
