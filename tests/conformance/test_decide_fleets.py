@@ -238,8 +238,8 @@ async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, 
 
     The claim has gone (2002), or is marked between its allocation and the binding (2014), which
     nothing hinders; it was made anew before the pod was tried (2009), which was before the answers
-    to all that (2025), or to the claim alone (2394). The last claim of a namespace was marked and removed before the answers that
-    say so (2011).
+    to all that (2025), or to the claim alone (2394). The last claim of a namespace was marked and
+    removed before the answers that say so (2011).
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)
     await _accuses_nobody(profile, tmp_path / source, acts)
