@@ -6,6 +6,7 @@ import pytest
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.recording import ReportTime
+from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision
 from app.domain.log.event import Stamp
@@ -21,7 +22,8 @@ KEY = ObjectKey("", "events", "default", "p.1")
 
 def reports(variant=Variant(joined=frozenset((POD,)))):
     """Of a recording in which nothing was reported, read by its fields alone."""
-    return LateReports(SimpleNamespace(evicted={}, reported={}, repeated={}), variant)
+    recording = SimpleNamespace(evicted={}, reported={}, repeated={}, trace=Trace())
+    return LateReports(recording, variant)
 
 
 def failure(version, uid=POD, reason="FailedScheduling"):
@@ -31,6 +33,13 @@ def failure(version, uid=POD, reason="FailedScheduling"):
 
 def created(tree):
     return CreateObject(key=KEY, version="v1", tree=tree)
+
+
+@pytest.mark.parametrize(("ends", "until"), [(4, 5), (5, 6), (400_005, 400_006), (600_005, 5)])
+def test_report_that_is_not_recorded_is_refused_once_its_namespace_is_about_to_end(ends, until):
+    late = reports()
+    late._recorded.ends["default"].append(Instant(ends))
+    assert late.put_off(created(failure("7")), Instant(5)) == until
 
 
 def test_third_report_of_one_version_is_only_counted():
@@ -117,7 +126,7 @@ def recorded(**times):
     """Of a recording with these instants."""
     nothing = {"evicted": {}, "reported": {}, "repeated": {}}
     variant = Variant(repeated=frozenset((POD,)))
-    return LateReports(SimpleNamespace(**nothing | times), variant)
+    return LateReports(SimpleNamespace(**nothing | times, trace=Trace()), variant)
 
 
 def report_at(at, *, is_after_marking=False):
@@ -152,7 +161,7 @@ def test_report_is_written_at_its_recorded_instant_or_at_once(times, written):
 
 
 def test_report_of_a_pod_without_late_repetitions_takes_no_instant_of_theirs():
-    times = SimpleNamespace(evicted={}, reported={}, repeated={(POD, 0): [60]})
+    times = SimpleNamespace(evicted={}, reported={}, repeated={(POD, 0): [60]}, trace=Trace())
     assert LateReports(times, Variant()).put_off(created(failure("7")), Instant(50)) == 50
 
 
