@@ -1,9 +1,11 @@
 """WRONG: a field that follows from another one of its object, altered in all lines alike.
 
 No line contradicts another one, so only a judge that knows what a server keeps together notices.
-Here is also a claim that has another uid from one line on, where versions prove that nothing is
-between the lines, and where they do not.
+Here is also a claim that has another uid or other devices from one line on, where versions prove
+that nothing is between the lines, and where they do not.
 """
+
+import random
 
 from tests.adversary.catalogue import (
     FAILS,
@@ -16,7 +18,8 @@ from tests.adversary.catalogue import (
     VERSIONS,
     alteration,
 )
-from tests.adversary.log import Json, Log, uid_of
+from tests.adversary.evictions import mentions
+from tests.adversary.log import Json, Log, results_of, uid_of
 
 
 def _phase(log: Log, phase: str, *, is_deleted: bool) -> None:
@@ -102,3 +105,45 @@ def claim_gets_another_uid_and_one_version_is_free(log: Log) -> None:
     version = int(log.lines[number]["responseObject"]["metadata"]["resourceVersion"])
     log.renumber(lambda each: each + 1 if each >= version else each)
     _renew(log, number)
+
+
+def _exchange_and_lose(log: Log, step: int) -> None:
+    """Exchanges a device so many versions after it was given; a third of other lines is lost."""
+    number = log.allocation("")
+    line = log.lines[number]
+    claim, uid = line["objectRef"]["name"], uid_of(line)
+    version = int(line["responseObject"]["metadata"]["resourceVersion"])
+    log.renumber(lambda each: each + step if each > version else each)
+    new = log.again(number, seconds=0.0001, to=number + 1)
+    new["requestObject"]["metadata"]["resourceVersion"] = str(version)
+    new["responseObject"]["metadata"]["resourceVersion"] = str(version + step)
+
+    def change(body: Json) -> None:
+        if results_of(body):
+            results_of(body)[0]["device"] = "gpu-3"
+
+    log.alter(uid, change, start=number + 1)
+    kept = (claim, *(each["name"] for each in line["responseObject"]["status"]["reservedFor"]))
+    drawn = random.Random(11)
+    log.lines = [
+        each
+        for each in log.lines
+        if each["objectRef"]["resource"] in ("resourceslices", "deviceclasses")
+        or mentions(each, *kept)
+        or drawn.random() >= 1 / 3
+    ]
+
+
+@alteration("lossy", (QUICKSTART, TAINTS), verify=FAILS, decide=FAILS)
+def exchanged_in_the_next_version_and_a_third_lost(log: Log) -> None:
+    """A claim gets another device in the next version (6.2), and other lines are lost.
+
+    No line about this claim can be: none is left between the two, whatever is lost elsewhere.
+    """
+    _exchange_and_lose(log, 1)
+
+
+@alteration("lossy", QUICKSTART, verify=PART, decide=NOT_PASSED)
+def exchanged_with_a_version_between_and_a_third_lost(log: Log) -> None:
+    """The same with one version between, in which the first device may have been given back."""
+    _exchange_and_lose(log, 2)

@@ -149,6 +149,8 @@ FEW: list[Row] = [
     ("a-quickstart", "binding_accepted_twice", "verify"),
     ("a-quickstart", "namespace_stays_active_in_its_deletion", "verify"),
     ("a-quickstart", "claim_gets_another_uid", "verify"),
+    ("a-quickstart", "exchanged_in_the_next_version_and_a_third_lost", "verify"),
+    ("a-quickstart", "exchanged_with_a_version_between_and_a_third_lost", "verify"),
     ("j-api-versions", "claim_gets_another_uid_and_versions_are_free", "verify"),
     ("a-quickstart", "namespace_terminates_before_its_deletion", "decide"),
     ("e-taints", "namespace_with_the_label_of_another_one", "verify"),

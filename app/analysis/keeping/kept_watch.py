@@ -24,7 +24,16 @@ from app.analysis.verify.invariants import (
 )
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.watch import InvariantWatch
-from app.domain.log import Event, Revision, event, lost_lines, raw_parts, records, store_versions
+from app.domain.log import (
+    Event,
+    Revision,
+    event,
+    lost_lines,
+    played_kubelets,
+    raw_parts,
+    records,
+    store_versions,
+)
 from app.domain.log import looks as log_looks
 from app.domain.values.timestamps import Instant
 
@@ -40,6 +49,7 @@ _ROOMS = (
     lost_lines,
     nodes,
     placements,
+    played_kubelets,
     pods,
     pools,
     queues,

@@ -7,6 +7,7 @@ finalizer, and the first of the two writes that remove a pod. Each fills one ver
 while the request was under way. Parity: history-formats.md 4.3.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -31,6 +32,7 @@ class WriteSpan(NamedTuple):
 class _Slot:
     """Versions between two recorded ones, and the time in which they were given."""
 
+    first: int
     count: int
     span: WriteSpan
 
@@ -60,8 +62,8 @@ class Versions:
 
     @property
     def are_proofs(self) -> bool:
-        """Whether each event is of a request, and all versions are of one store in its order."""
-        return self._are_requests and not self._falls
+        """Whether versions are recorded, each of a request, and all of one store in its order."""
+        return self._last is not None and self._are_requests and not self._falls
 
     def follow(self, event: Event) -> None:
         """Processes the next event."""
@@ -97,7 +99,7 @@ class Versions:
         self._falls |= self._last is not None and version < self._last
         if self._last is not None and version > self._last + 1:
             span_left = WriteSpan(min(self._since, span.until), span.until)
-            self._slots.append(_Slot(version - self._last - 1, span_left))
+            self._slots.append(_Slot(self._last + 1, version - self._last - 1, span_left))
         self._last, self._since = version, max(self._since, span.since)
 
     def may_hide(self, first: Instant, last: Instant, beside: Sequence[WriteSpan] = ()) -> bool:
@@ -122,6 +124,13 @@ class Versions:
                 self._filled = self._count_filled(known)
             filled = self._filled
         return self._count_filled([*known, *writes]) == filled + len(writes)
+
+    def are_all_recorded(self, low: int, high: int) -> bool:
+        """Whether it is proved that each write between two recorded versions has a line."""
+        if not (self.are_proofs and low < high):
+            return False
+        place = bisect_left(self._slots, low, key=lambda slot: slot.first)
+        return place == len(self._slots) or self._slots[place].first > high
 
     def _count_filled(self, writes: Iterable[WriteSpan]) -> int:
         """The number of these writes that can have filled versions at the same time.

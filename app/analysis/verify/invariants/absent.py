@@ -21,13 +21,11 @@ from app.analysis.verify.invariants.violations import (
     Violation,
     ViolationKind,
 )
-from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
-from app.domain.log.doubts import LOST_OF_MIN
+from app.domain.log import Event, ObjectKey, Revision, doubts
 from app.domain.log.lost_lines import LostLines
+from app.domain.log.played_kubelets import PlayedKubelets
 from app.domain.log.records import Loss
 from app.domain.log.store_versions import NameSuccession, Successions, Versions, WriteSpan
-from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 SHARED = frozenset(("device-in-one-claim", "counters-not-overdrawn", "consumed-within-capacity"))
@@ -52,17 +50,11 @@ _KUBELET = "system:node:"
 
 _SYSTEM = "system:"
 
+_ALLOCATED = b'"allocation":'
+"""The text before an allocation, by which most lines are told apart from one that changes it."""
+
 _SLOWER = 2
 """A binding may take so many times as long as the slowest recorded one."""
-
-_FAILED = "Failed"
-"""The phase that a controller, too, writes: with the condition that says why it ended the pod."""
-
-_DISRUPTED = "DisruptionTarget"
-_OF_CONTROLLERS = ("nominatedNodeName", "resourceClaimStatuses")
-
-_STAMPED = frozenset(("managedFields", "resourceVersion"))
-"""The metadata that each write of a status changes."""
 
 
 class Absence(NamedTuple):
@@ -76,11 +68,12 @@ class Absence(NamedTuple):
 
 
 class _ClaimLine(NamedTuple):
-    """A line about a claim."""
+    """A line about a claim; its version is 0 where it has none."""
 
     time: Instant
     user: str
     verb: str
+    version: int
 
 
 class _Binding(NamedTuple):
@@ -104,6 +97,8 @@ class LastAllocations:
         self.versions = Versions()
         self._written: dict[ObjectKey, _ClaimLine] = {}
         self._given: dict[ObjectKey, _ClaimLine] = {}
+        # The versions of the line before and of one that changes an allocation, by its revision.
+        self._exchanged: dict[Revision, tuple[int, int]] = {}
         self._bound: dict[ObjectKey, _Binding] = {}
         self._slowest: int | None = None
         self._lost: dict[ObjectKey, WriteSpan] = {}
@@ -123,7 +118,10 @@ class LastAllocations:
             claim, last = cluster.claims.get(key), self._written.get(key)
             if claim is not None and last is not None and claim.held_since == last.time:
                 self._given[key] = last
-            self._written[key] = _ClaimLine(stamp.time, stamp.actor.user, stamp.verb)
+            version = _version_of(event)
+            if claim is not None and last is not None and _is_exchanged(claim, event):
+                self._exchanged[event.revision] = last.version, version
+            self._written[key] = _ClaimLine(stamp.time, stamp.actor.user, stamp.verb, version)
         elif key.resource == "pods" and stamp.verb == "create":
             pod = cluster.pods.get(key)
             if pod is None or not pod.is_there or pod.node_name:
@@ -183,6 +181,14 @@ class LastAllocations:
         """Whether it is proved that not all of these writes can be without a line."""
         return self.versions.are_proofs and not self.versions.may_hide_all(writes)
 
+    def follows_directly(self, exchange: Revision) -> bool:
+        """Whether no line can be lost between one that changes an allocation and the one before.
+
+        The store gives each write a version, whatever else of the claim or of others is lost.
+        """
+        before, after = self._exchanged.get(exchange, (0, 0))
+        return before > 0 and self.versions.are_all_recorded(before, after)
+
     def are_recorded(self, spans: Iterable[WriteSpan]) -> bool:
         """Whether no line about an object can be lost in any of these times."""
         return not any(self.versions.may_hide(*each) for each in spans)
@@ -195,7 +201,7 @@ class LastAllocations:
         if claim.allocation is None or claim.reserved:
             return False
         return any(
-            line is not None and line == (claim.held_since, scheduler, "update")
+            line is not None and line[:3] == (claim.held_since, scheduler, "update")
             for line in (self._written.get(claim.key), self._given.get(claim.key))
         )
 
@@ -281,7 +287,8 @@ class Missing:
         if violation.rule == SUCCEEDED:
             return not all(map(self._last.excludes, self._between[violation.objects[0]]))
         if violation.rule == EXCHANGED:
-            return violation.kind.is_failure and lost.may_lack_claims
+            is_direct = self._last.follows_directly(violation.begin.revision)
+            return violation.kind.is_failure and lost.may_lack_claims and not is_direct
         if violation.rule == READY and self.is_report_lost(cluster, violation):
             return True
         if violation.rule == NEEDS_PODS:
@@ -390,77 +397,18 @@ class Missing:
         return {key: span.since for key, span in lost.items()}
 
 
-class PlayedKubelets:
-    """Learns whether all that pods ran is written by users that are no kubelets, in plain sight.
-
-    A simulator of nodes writes the statuses of pods under an account of its own. Where kubelets are
-    left out, some line shows a phase that it did not write: beside what it wrote itself.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[str, JsonObject, JsonObject]] = {}
-        self._written = 0
-        self._has_unwritten = False
-
-    def follow(self, event: Event) -> None:
-        """Notes the phase of a pod, and whether the line changes nothing but what kubelets write.
-
-        A controller that evicts a running pod shows the phase in its answer, beside its own change.
-        """
-        if event.type is EventType.OBJECT_DELETED:
-            # Its answer shows what others wrote before.
-            was = self._known.pop(event.uid, None)
-            if was is not None and was[0] != _phase(event.object):
-                self._has_unwritten = True
-            return
-        now = _phase(event.object), _without_status(event.object), _of_controllers(event.object)
-        was = self._known.get(event.uid)
-        self._known[event.uid] = now
-        if was is None or was[0] == now[0]:
-            return
-        if was[1] == now[1] and (was[2] == now[2] or now[0] == _FAILED):
-            self._written += 1
-        else:
-            self._has_unwritten = True
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether several lines wrote phases of pods, and every change of one was written so.
-
-        One may be a write without effect, whose answer shows what an unrecorded line wrote.
-        """
-        return self._written >= LOST_OF_MIN and not self._has_unwritten
+def _version_of(event: Event) -> int:
+    """The version that a line gives its object, 0 where that is not known."""
+    origin = event.stamp.origin
+    if origin is None or Loss.NO_RV in origin.losses or not origin.resource_version.isdigit():
+        return 0
+    return int(origin.resource_version)
 
 
-def _phase(pod: JsonObject) -> str:
-    return json_tree.text(pod, "status", "phase")
-
-
-def _without_status(pod: JsonObject) -> JsonObject:
-    """The pod without its status, and without what writes of it change besides."""
-    metadata = {
-        name: value
-        for name, value in json_tree.mapping(pod, "metadata").items()
-        if name not in _STAMPED
-    }
-    return {
-        **{name: value for name, value in pod.items() if name != "status"},
-        "metadata": metadata,
-    }
-
-
-def _of_controllers(pod: JsonObject) -> JsonObject:
-    """The part of the status of a living pod that controllers write, and kubelets do not."""
-    status = json_tree.mapping(pod, "status")
-    disruption = next(
-        (
-            json_tree.text(each, "status")
-            for each in json_tree.objects(status, "conditions")
-            if json_tree.text(each, "type") == _DISRUPTED
-        ),
-        None,
-    )
-    return {_DISRUPTED: disruption, **{name: status.get(name) for name in _OF_CONTROLLERS}}
+def _is_exchanged(claim: KnownClaim, event: Event) -> bool:
+    """Whether a line shows a claim with another allocation than before."""
+    body = event.body
+    return _ALLOCATED in body and bytes(claim.raw_allocation) not in body
 
 
 def _needed_by(pod: KnownPod, claim: KnownClaim) -> Revision:

@@ -291,6 +291,16 @@ def are_of_one_store(events):
     return all(each.stamp.request_id for each in lines) and versions == sorted(versions)
 
 
+def follows_directly(key, revision, events):
+    """Whether all versions from the line before to that of a revision are of lines."""
+    own = [each for each in imported(events) if each.key == key and each.revision <= revision]
+    versions = [int(each.stamp.origin.resource_version or 0) for each in own[-2:]]
+    if not all(versions) or not are_of_one_store(events):
+        return False
+    seen = {each.stamp.origin.resource_version for each in imported(events)}
+    return len(versions) == 2 and all(str(each) in seen for each in range(*versions))
+
+
 def is_doubted_by_lost(each, states, events, judge):
     """Whether a lost line that nothing shows may be why a rule seems to be broken."""
     lost = lost_lines(events)
@@ -328,7 +338,7 @@ def is_doubted_by_lost(each, states, events, judge):
         )
     if rule == "allocation-unchanged":
         # The line that took the allocation before may be lost: a status has no generation.
-        return may_lack_claims(lost, events)
+        return may_lack_claims(lost, events) and not follows_directly(each.place[1], since, events)
     if rule == "admin-access-allowed":
         spaces = [key for key in each.objects if key.resource == "namespaces"]
         is_seen = all(is_told(key, since, events) for key in spaces)

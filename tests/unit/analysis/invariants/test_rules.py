@@ -1580,6 +1580,33 @@ def test_exchanged_allocation_is_unsure_where_lines_of_other_claims_are_lost(los
 
 
 @pytest.mark.parametrize(
+    ("first", "second", "kind"),
+    [
+        (20, 21, "broken"),  # no version is left for the line that took it back
+        (20, 22, "unsure"),
+        (20, 19, "unsure"),  # a restored store
+        (20, "", "unsure"),  # a source without versions
+    ],
+)
+def test_exchanged_allocation_is_unsure_where_a_line_of_its_claim_may_be_lost(first, second, kind):
+    """Whatever lines of other claims are lost, each write of this one has a version."""
+    story = Story()
+    story.line(story.publish("p", device("a"), device("b")), 9)
+    for number, name in enumerate("yzx", start=10):
+        story.claim(name, {"name": "r", "exactly": {"count": 1}})
+        story.line(story.revision, number)
+    story.line(story.allocate("x", result("p", "a")), first)
+    for name in "yz":
+        story.gap(key_of("resourceclaims", name), "gap")
+    story.line(story.allocate("x", result("p", "b")), second, request_id="r" if second else "")
+    assert ("allocation-unchanged", kind) in watched(story.events, ())
+    later, write = story.change(key_of("resourceclaims", "x"), after=1)
+    later["metadata"]["labels"] = {"later": "line"}
+    story.line(write(), 40)
+    assert ("allocation-unchanged", kind) in watched(story.events, ())
+
+
+@pytest.mark.parametrize(
     ("lacking", "kind"), [((), "broken"), (("resourceclaims",), "unsure"), (("pods",), "broken")]
 )
 def test_claim_that_may_have_been_left_out_is_missed_in_doubt(lacking, kind):

@@ -127,6 +127,19 @@ def test_each_version_is_left_for_one_write_only():
     assert versions.may_hide(at(20), at(45), [first])
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "are_all"),
+    [(10, 11, True), (11, 13, False), (10, 13, False), (13, 15, True), (15, 13, False)],
+)
+def test_versions_between_two_lines_are_all_recorded(low, high, are_all):
+    versions = Versions()
+    for version in (10, 11, 13, 14, 15):
+        versions.follow(write(version, version))
+    assert versions.are_all_recorded(low, high) is are_all
+    versions.follow(write(9, 40))  # a restore sets versions back
+    assert not versions.are_all_recorded(low, high)
+
+
 def test_without_requests_versions_prove_nothing():
     versions = Versions()
     for each in (write(10, 10), write(12, 30), write(13, 31, request="")):
