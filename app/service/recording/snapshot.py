@@ -132,7 +132,6 @@ async def take(
             start.reason = str(problem)
             text = f"{problem}; the first list of {kind.name} is not whole"
             await journal.add([gap(source.name, kind.key, text, now)])
-        journal.progress.positions.pop(kind.name, None)
         if start.position:
             journal.progress.positions[kind.name] = start.position
 

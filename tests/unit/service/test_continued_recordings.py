@@ -3,8 +3,12 @@
 import pytest
 
 from app.domain.errors import InputError
+from app.domain.log import EventType, Head
 from app.domain.log.recorded_cluster import ClusterIdentity
-from tests.unit.service.test_expired_lists import NODES, PODS, Cluster, lines, recorded
+from app.domain.values.timestamps import SECOND
+from app.service.recording.journal import RecordingProgress
+from app.service.recording.resuming import Resumed, check_same_cluster
+from tests.unit.service.test_expired_lists import BEGUN, NODES, PODS, Cluster, lines, recorded
 
 UNREAD = (
     "this recorder does not read the kind (not served, or left out); changes of nodes are not "
@@ -37,7 +41,10 @@ LISTED = ["baseline a 4", "baseline b 5"]
 
 
 def test_kind_that_is_not_read_any_more_is_a_gap():
-    assert lines(recorded(Part(BEFORE), then=[Part(LATER, kinds=[PODS])])) == [*LISTED, UNREAD]
+    events = recorded(Part(BEFORE), then=[Part(LATER, kinds=[PODS])])
+    assert lines(events) == [*LISTED, UNREAD]
+    (at,) = [each.stamp.time for each in events if each.type is EventType.GAP_OBSERVED]
+    assert at == BEGUN + 120 * SECOND
 
 
 def test_kind_that_is_not_read_by_several_recorders_is_one_gap():
@@ -78,8 +85,36 @@ def test_kind_that_was_denied_and_is_left_out_has_the_gap_of_its_denial_alone():
 )
 def test_history_of_other_namespaces_is_not_gone_on_with(before, now, text):
     then = [Part(LATER, namespace=now)]
-    with pytest.raises(InputError, match=text):
+    with pytest.raises(InputError, match=text) as problem:
         recorded(Part(BEFORE, namespace=before), then=then)
+    assert problem.value.place == "--namespace"
+
+
+@pytest.mark.parametrize("namespace", ["", "shop"])
+def test_earlier_history_that_names_no_namespace_is_gone_on_with(namespace):
+    opening = {"sources": [{"uid": "b7a5", "server": "https://cluster"}]}
+    resumed = Resumed(head=Head(), progress=RecordingProgress(), opening=opening)
+    identity = ClusterIdentity(
+        server="https://elsewhere", release="v1.36.0", uid="b7a5", namespace=namespace
+    )
+    check_same_cluster(resumed, identity, "prod")
+
+
+@pytest.mark.parametrize(
+    ("uid", "server", "text"),
+    [
+        ("09cd", "https://other", "https://cluster; this one is https://other"),
+        ("09cd", "https://cluster", "https://cluster; this one has its address now"),
+        ("", "https://other", "https://cluster; this one is https://other"),
+    ],
+)
+def test_history_of_another_cluster_names_both(uid, server, text):
+    opening = {"sources": [{"uid": "b7a5", "server": "https://cluster", "namespace": ""}]}
+    resumed = Resumed(head=Head(), progress=RecordingProgress(), opening=opening)
+    identity = ClusterIdentity(server=server, release="v1.36.0", uid=uid)
+    with pytest.raises(InputError, match=f"records another cluster, {text}") as problem:
+        check_same_cluster(resumed, identity, "prod")
+    assert problem.value.place == "--history"
 
 
 @pytest.mark.parametrize("namespace", ["", "shop"])

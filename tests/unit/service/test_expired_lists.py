@@ -48,9 +48,10 @@ class Cluster:
 
     name, clock_offset, clock_spread = "cluster", 0, 0
 
-    def __init__(self, nodes, *losses, denials=0):
+    def __init__(self, nodes, *losses, denials=0, pods_version=""):
         self.nodes, self.version = dict(nodes), max(nodes.values())
         self.losses, self.denials = list(losses), denials
+        self.pods_version, self.asked = pods_version, []
 
     async def identity(self):
         return ClusterIdentity(server="https://cluster", release="v1.36.0", uid="")
@@ -59,6 +60,7 @@ class Cluster:
         return [NODES, PODS], []
 
     async def list_page(self, kind, *, limit, version="", token=""):
+        self.asked.append((kind.name, version))
         if kind is NODES and self.denials:
             self.denials -= 1
             raise Forbidden("no")
@@ -69,9 +71,8 @@ class Cluster:
             raise Expired("the list is too old")
         items = tuple(self.item(name) for name in names[first : first + limit])
         is_last = first + limit >= len(names)
-        return ListPage(
-            items=items, version=str(self.version), token="" if is_last else str(first + limit)
-        )
+        at = (kind is PODS and self.pods_version) or str(self.version)
+        return ListPage(items=items, version=at, token="" if is_last else str(first + limit))
 
     def change(self, changes):
         self.version = max(self.version, *(at or 0 for at in changes.values()), 0)
@@ -160,6 +161,25 @@ def gap_until(version):
 def test_snapshot_whose_list_expires_says_that_it_is_not_whole():
     events = recorded(Cluster({"a": 4, "b": 5}, MEANWHILE), is_once=True)
     assert lines(events) == ["baseline a 4", NOT_WHOLE]
+    assert events[-1].object["phase"] == "finished"
+    assert {each.stamp.origin.source for each in events if each.stamp.origin} == {"cluster"}
+
+
+PROBES = 3
+"""The requests for one object of each kind, and of the first kind again."""
+
+
+@pytest.mark.parametrize("is_once", [True, False])
+@pytest.mark.parametrize(("pods_version", "asked"), [("", "5"), ("900", "")])
+def test_first_lists_are_at_one_version_but_for_kinds_of_another_counter(
+    pods_version, asked, is_once
+):
+    cluster = Cluster({"a": 4, "b": 5}, pods_version=pods_version)
+    events = recorded(cluster, is_once=is_once)
+    assert cluster.asked[PROBES:] == [("nodes", "5"), ("nodes", "5"), ("pods", asked)]
+    report = events[-1].object
+    assert report["positions"] == {"nodes": "5", "pods": pods_version or "5"}
+    assert report["alone"] == (["pods"] if pods_version else [])
 
 
 @pytest.mark.parametrize(
