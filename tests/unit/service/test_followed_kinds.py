@@ -157,6 +157,7 @@ def line(entry):
         return f"listed {entry.version}" if entry.is_listed else f"reached {entry.version}"
     if record.op is Op.GAP:
         about = f"gap of {record.name}: " if record.name else "gap: "
+        about = f"restored, {about}" if entry.is_restored else about
         return about + record.message.partition("; changes of")[0]
     return f"{record.op.value.lower()} {record.name} {record.resource_version}".strip()
 
@@ -232,9 +233,21 @@ def test_follower_records_each_change_once_or_a_gap(name):
     assert [after for after, _ in cluster.watches] == begun
 
 
-def test_cluster_that_went_back_is_listed_after_a_gap():
-    cluster = Cluster([[TO_COME]], listed=("2", {"a": "2"}))
-    assert followed(cluster) == ["gap: too large resource version", "modified a 2", "listed 2"]
+RETURNS = {
+    "below where the recording went on": ([[TO_COME]], "2", f"restored, gap: {TO_COME}"),
+    "below a change": ([[changed("a", "9")], [TO_COME]], "5", f"restored, gap: {TO_COME}"),
+    "below a bookmark": ([[bookmark("9")], [TO_COME]], "8", f"restored, gap: {TO_COME}"),
+    "above all that was seen": ([[changed("a", "9")], [OLD], [OLD]], "12", f"gap: {OLD}"),
+    "at what was seen last": ([[changed("a", "9")], [OLD], [OLD]], "9", f"gap: {OLD}"),
+}  # fmt: skip
+"""Watches, the version at which the cluster is listed then, and the gap."""
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_cluster_that_went_back_begins_its_versions_anew(name):
+    scripts, version, text = RETURNS[name]
+    lines = followed(Cluster(scripts, listed=(version, {"a": "2"})))
+    assert lines[-3:] == [text, "modified a 2", f"listed {version}"]
 
 
 LISTS = {

@@ -27,13 +27,17 @@ class Moving(Cluster):
     """A cluster whose clock is off from some seconds on, and whose watches follow scripts.
 
     Watches of nodes yield the items of the next script, which are names and versions of changes;
-    those of pods create one at the versions in `pods`. `after` is changed before a stop.
+    those of pods begin late if they are `slow`, and create one at the versions in `pods`. `after`
+    is changed before a stop.
     """
 
-    def __init__(self, nodes, *, offsets=((0, 0.0),), spread=0.0, scripts=(), pods=(), after=None):
+    def __init__(
+        self, nodes, *, offsets=((0, 0.0),), spread=0.0, scripts=(), pods=(), slow=0.0, after=None
+    ):
         super().__init__(nodes)
         self.offsets, self.clock_spread = offsets, int(spread * SECOND)
         self.scripts, self.pods, self.after = list(scripts), pods, after
+        self.slow = slow
         self.past = [(self.version, self.nodes)]
 
     def change(self, changes):
@@ -48,6 +52,8 @@ class Moving(Cluster):
     @asynccontextmanager
     async def watch(self, kind, *, after, seconds):
         script = self.scripts.pop(0) if kind is NODES and self.scripts else ()
+        if kind is PODS:
+            await anyio.sleep(self.slow)
 
         async def items():
             for name, version in script:
@@ -162,6 +168,15 @@ def test_change_below_what_an_earlier_recorder_gave_out_is_late(version, is_late
         ("pods", "p"),
     ]
     assert [Loss.LATE in event.stamp.origin.losses for event in shown] == [False, is_late]
+
+
+@pytest.mark.parametrize("slow", [0.0, 1.0, 15.0])
+def test_next_recorder_waits_for_the_first_watch_of_each_kind(slow):
+    then = Moving({"a": 4, "b": 5}, scripts=[[("a", "30")]], pods=["20"], slow=slow)
+    events, _ = recorded(Moving({"a": 4, "b": 5}), then)
+    shown = [event for event in events if event.is_about_object][2:]
+    assert [event.stamp.origin.resource_version for event in shown] == ["20", "30"]
+    assert not any(Loss.LATE in event.stamp.origin.losses for event in shown)
 
 
 def test_history_that_another_process_records_is_refused():

@@ -713,6 +713,17 @@ class Spliced(MemoryLog):
             return Head()
         return await (super() if self.other is None else self.other).head(history)
 
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        log = super() if self.other is None else self.other
+        return await log.append(history, expected=expected, events=events, leases=leases)
+
 
 async def written_behind(part: MemoryStore | None) -> Head:
     """The head after a write to a log of two pages, the second one of which is from a part."""
