@@ -85,7 +85,7 @@ class Cluster:
                 if isinstance(step, WatchItem):
                     yield step
                 else:
-                    await anyio.sleep(step)
+                    await anyio.sleep(step)  # waits: virtual time
 
         yield items()
 

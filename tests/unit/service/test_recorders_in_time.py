@@ -53,7 +53,7 @@ class Moving(Cluster):
     async def watch(self, kind, *, after, seconds):
         script = self.scripts.pop(0) if kind is NODES and self.scripts else ()
         if kind is PODS:
-            await anyio.sleep(self.slow)
+            await anyio.sleep(self.slow)  # waits: virtual time
 
         async def items():
             for name, version in script:
@@ -108,7 +108,7 @@ def recorded(*clusters, seconds=120, stop_after=None, holder=""):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(going.run)
                     if stop_after is not None:
-                        await anyio.sleep(stop_after)
+                        await anyio.sleep(stop_after)  # waits: virtual time
                         if cluster.after is not None:
                             cluster.change(cluster.after)
                             cluster.nodes.pop("of another kind", None)
