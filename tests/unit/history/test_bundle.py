@@ -324,6 +324,48 @@ def test_bundle_with_two_entries_of_a_name_is_refused(tmp_path, name):
         BundleReader(path, DEFAULT_LIMITS)
 
 
+@pytest.mark.parametrize("name", ["./events.jsonl", "EVENTS.JSONL"])
+def test_bundle_with_entries_that_unpack_to_one_file_is_refused(tmp_path, name):
+    """Which of them a person looks at depends on the program that unpacks the archive."""
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for entry in ("manifest.json", "events.jsonl", "heads.json", name):
+            archive.writestr(entry, "{}")
+    with pytest.raises(InputError, match=r"the entry '.*' is there twice"):
+        BundleReader(path, DEFAULT_LIMITS)
+
+
+@pytest.mark.parametrize("place", ["", "payload", "stamp", "stamp.actor"])
+async def test_event_of_a_bundle_has_no_field_that_its_hash_does_not_cover(tmp_path, place):
+    """The digest of the manifest fits: who adds a field can count that anew."""
+    _, _, path, manifest = await exported(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        lines = archive.read("events.jsonl").splitlines(keepends=True)
+        rest = {name: archive.read(name) for name in ("reports/0.json", "README.md")}
+    for added in (False, True):
+        event = msgspec.json.decode(lines[1])
+        tree = event
+        for field in place.split(".") if place else ():
+            tree = tree[field]
+        tree |= {"approvedBy": "alice"} if added else {}
+        text = b"".join([lines[0], msgspec.json.encode(event) + b"\n", *lines[2:]])
+        files = {"events.jsonl": "sha256:" + sha256(text).hexdigest()}
+        altered = tmp_path / f"{added}.redra"
+        with zipfile.ZipFile(altered, "w") as archive:
+            archive.writestr(
+                "manifest.json", msgspec.json.encode(manifest | {"checks": {"files": files}})
+            )
+            archive.writestr("events.jsonl", text)
+            for name, content in rest.items():
+                archive.writestr(name, content)
+        reader = BundleReader(altered, DEFAULT_LIMITS)
+        if added:
+            with pytest.raises(InputError, match=r"events.jsonl:2: it(s stamp has| is not)"):
+                reader.check()
+        else:
+            reader.check()
+
+
 MANIFEST_TYPES = (
     ("events", "3"), ("events", True), ("first_revision", 2), ("last_revision", 1),
     ("chain_head", 5), ("state_hash", None), ("checks", []), ("checks", {"files": []}),

@@ -6,6 +6,7 @@ Parity: history-formats.md 16.
 """
 
 import hashlib
+import posixpath
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -43,7 +44,7 @@ PAGE = 5_000
 HASH_PREFIX = "sha256:"
 
 
-class _EventPayload(msgspec.Struct, kw_only=True):
+class _EventPayload(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     format: int
     group: str
     resource: str
@@ -53,16 +54,17 @@ class _EventPayload(msgspec.Struct, kw_only=True):
     object: msgspec.Raw
 
 
-class _EventLine(msgspec.Struct, kw_only=True):
+class _EventLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     payload: _EventPayload
     revision: int
-    stamp: dict[str, Any]
+    stamp: msgspec.Raw
     type: str
     prev: str
     hash: str
 
 
 _line_decoder = msgspec.json.Decoder(_EventLine)
+_stamp_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def event_line(event: Event, previous: bytes) -> bytes:
@@ -87,8 +89,13 @@ def parse_line(line: bytes, place: str) -> tuple[Event, bytes]:
     """The event of a line, and the hash that it names as its predecessor's. Raises InputError."""
     try:
         decoded = _line_decoder.decode(line)
-        time = timestamps.parse(str(decoded.stamp.get("time", "")))
-        stamp = msgspec.convert({**decoded.stamp, "time": time}, Stamp)
+        fields = _stamp_decoder.decode(decoded.stamp)
+        time = timestamps.parse(str(fields.get("time", "")))
+        stamp = msgspec.convert({**fields, "time": time}, Stamp)
+        written = chain.stamp_json(stamp)
+        if written != bytes(decoded.stamp) and _stamp_decoder.decode(written) != fields:
+            # No hash covers what redra does not read; other programs would.
+            raise InputError("its stamp has other fields than its hash covers", place=place)
         payload = decoded.payload
         if payload.format < 1:
             raise InputError(f"the event has format {payload.format}", place=place)
@@ -272,11 +279,13 @@ class BundleReader:
         self._schemas: Schemas | None = None
         self._checked: bytes | None = None
         self._entries: dict[str, unpacking.ByteSource] = {}
+        places: set[str] = set()
         for entry in unpacking.zip_sources(path, path.name, limits):
             name = entry.name.removeprefix(f"{path.name}/")
-            if name in self._entries:
+            if (place := posixpath.normpath(name).casefold()) in places:
                 # Which of them counts differs between the programs that read archives.
                 raise InputError(f"the entry {name!r} is there twice", place=self.name)
+            places.add(place)
             self._entries[name] = entry
         if MANIFEST not in self._entries or EVENTS not in self._entries:
             raise InputError("it is not a bundle: an entry is missing", place=self.name)
