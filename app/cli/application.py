@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -323,6 +324,11 @@ def _run(arguments: Sequence[str]) -> int:
         return _report(known)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    except UnicodeEncodeError as problem:
+        if not _SURROGATES.search(problem.object):
+            raise
+        # Files and arguments give such texts; no text that redra makes has one.
+        return _report(InputError(_NO_TEXT))
     except OSError as problem:
         refusal = _refusal_of_system(problem)
         if refusal is None:
@@ -345,6 +351,11 @@ def _refusal_of_system(problem: OSError) -> InputError | None:
     refusal.__cause__ = problem
     return refusal
 
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+"""Halves of characters: JSON can name them, and bytes that are not UTF-8 become such."""
+
+_NO_TEXT = "a file or an argument has a text that is not Unicode, with half of a character in it"
 
 _OF_FILES = {
     errno.EACCES,

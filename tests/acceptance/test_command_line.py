@@ -142,11 +142,50 @@ def test_unknown_format_of_a_recording_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_address_of_no_database_is_told_as_that() -> None:
-    code, _, error = redra("histories", REDRA_DATABASE_URL="nonsense")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "nonsense",
+        "postgresql://[::1",
+        "postgresql://host:abc/name",
+        "postgresql://one:1,two:b/name",
+        "postgresql:///name?port=5432,abc",
+    ],
+)
+def test_address_of_no_database_is_told_as_that(address: str) -> None:
+    code, _, error = redra("histories", REDRA_DATABASE_URL=address)
     assert code == 4
     assert error.startswith("redra: the address of the database cannot be used (")
     assert "; write REDRA_DATABASE_URL as postgresql://" in error
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("find", "\udcff"),
+        ("why", "pod/x", "-n", "\udcff"),
+        ("log", "\udcff"),
+        ("sql", "select '\udcff'"),
+        ("fork", "--history", "new", "default", "--apply", "half.json"),
+        ("blast", "-f", "half.json"),
+        ("lint", "half.json"),
+    ],
+)
+def test_text_with_half_of_a_character_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """JSON names it as `\\ud800`; an argument that is not UTF-8 has it."""
+    tree = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "a", "annotations": {"x": "\ud800"}},
+    }
+    (tmp_path / "half.json").write_text(json.dumps(tree))
+    data = tmp_path / "data"
+    prepare(data)
+    assert redra("histories", "create", "default", data=data)[0] in (0, 2)
+    code, out, error = redra(*words, data=None if words[0] == "lint" else data, folder=tmp_path)
+    assert (code, out) == (2, "")
+    assert error.startswith("redra: ")
+    assert '"new"' not in redra("histories", "-o", "json", data=data)[1]
 
 
 @pytest.mark.parametrize(

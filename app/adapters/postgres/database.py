@@ -11,7 +11,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres import schema
 from app.adapters.postgres.names import APPLICATION_NAME
-from app.adapters.postgres.problems import Unreachable, translated
+from app.adapters.postgres.problems import Unreachable, check_address, translated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +136,7 @@ async def open_database(
     `connections` is the class of the connections. Raises LogUnavailable when no server answers,
     WrongDatabase when the schema is not ours.
     """
+    check_address(url)
     with translated():
         pool = await asyncpg.create_pool(
             url,

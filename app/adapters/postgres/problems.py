@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 from asyncpg.exceptions._base import DataError as UnusableArgument
@@ -77,11 +78,36 @@ _GONE: dict[str, str] = {
 """Messages for what was there before, as a dump is restored or the schema is migrated."""
 
 _NOT_STORABLE: dict[str, str] = {
+    "22000": "a value is not one that the database can hold",
     "22021": "a text has a character that the database cannot store",
     "22P05": "a text has a character that the database cannot store",
     "22003": "a number is out of the range of the database",
     "22008": "a time is out of the range of the database",
 }
+
+
+def check_address(url: str) -> None:
+    """Raise WrongDatabase for an address whose hosts or ports cannot be read.
+
+    The driver lets the errors of the functions through with which it takes an address apart.
+    """
+    try:
+        parts = urlsplit(url)
+        ports = parse_qs(parts.query).get("port", [])
+    except ValueError as problem:
+        raise _no_address(problem) from problem
+    hosts = parts.netloc.rpartition("@")[2].split(",")
+    named = [each.rpartition(":")[2] for each in hosts if ":" in each.rpartition("]")[2]]
+    for port in (*named, *",".join(ports).split(",")):
+        if port and not (port.isascii() and port.isdigit()):
+            raise _no_address(f"the port {port!r} is no number")
+
+
+def _no_address(problem: object) -> WrongDatabase:
+    return WrongDatabase(
+        f"the address of the database cannot be used ({problem}); write REDRA_DATABASE_URL as "
+        "postgresql://USER:PASSWORD@HOST:PORT/NAME"
+    )
 
 
 def no_history(history: HistoryId) -> NotFound:
@@ -143,10 +169,7 @@ def translate(problem: BaseException, *, was_ours: bool = False) -> LogError:
     if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
         return LogUnavailable("no database server answers at its address")
     if isinstance(problem, asyncpg.exceptions.ClientConfigurationError):
-        return WrongDatabase(
-            f"the address of the database cannot be used ({problem}); write REDRA_DATABASE_URL as "
-            "postgresql://USER:PASSWORD@HOST:PORT/NAME"
-        )
+        return _no_address(problem)
     if isinstance(problem, UnusableArgument):
         return NotStorable(f"the database cannot hold a value ({problem})")
     if isinstance(problem, asyncpg.InterfaceError | asyncpg.InternalClientError):

@@ -129,6 +129,10 @@ async def ask(
     Raises InputError with PostgreSQL's message when the query is wrong, and when its result or the
     memory that it needs is beyond the bounds.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise InputError("the statement is not UTF-8", place="SQL") from problem
     async with database.connection() as connection:
         if info is not None:
             schema = await connection.fetchval("SELECT quote_ident(current_schema())")

@@ -12,7 +12,7 @@ import anyio
 import asyncpg
 
 from app.adapters.postgres.names import APPLICATION_NAME
-from app.adapters.postgres.problems import translated
+from app.adapters.postgres.problems import check_address, translated
 
 _CLOSE_SECONDS = 5.0
 
@@ -33,6 +33,7 @@ async def wait_until_ready(
 
     Raises LogUnavailable when the time is over. Other errors are raised at once.
     """
+    check_address(url)
     ends = anyio.current_time() + bounds.seconds
     pause = bounds.pause_first_seconds
     is_noted = False

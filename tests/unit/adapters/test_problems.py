@@ -98,3 +98,17 @@ def test_translation_keeps_the_cause():
     with pytest.raises(LogUnavailable) as caught, problems.translated():
         raise cause
     assert caught.value.__cause__ is cause
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://redra@/redra?host=/run/a:b",
+        "postgresql://u:p%40:1@[::1]:5432/x",
+        "postgresql://u:p@one,two:2,three/x?port=1,2",
+        "postgres://",
+        "nonsense",
+    ],
+)
+def test_address_whose_parts_can_be_read_is_left_to_the_driver(address: str) -> None:
+    problems.check_address(address)
