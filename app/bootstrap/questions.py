@@ -39,10 +39,12 @@ async def ask(settings: Settings, text: str, history: str = "") -> QueryResult:
             infos = [await find_history(store, history)]
         of_one = infos[0] if history else None
         result = await queries.ask(database, text, query_bounds(settings), info=of_one)
+        hiding = await queries.hiding_relations(database)
         notes = [
             *await _behind(store, infos),
             *await _altered(store, infos, text, settings.sql_compared_rows_max),
             *await _unsure(store, infos),
+            *_hidden(hiding, text),
         ]
     if result.cut:
         notes.append(
@@ -138,6 +140,14 @@ async def _altered(
             "`redra verify` compares all (REDRA_SQL_COMPARED_ROWS_MAX)"
         )
     return notes
+
+
+def _hidden(hiding: Sequence[str], text: str) -> list[str]:
+    """A note about tables in the statement of which the role may not see all rows."""
+    words = set(re.findall(r"\w+", text.lower()))
+    # U&"..." may spell a name with numbers of its characters.
+    named = [name for name in hiding if "u" in words or name in words]
+    return [f"row security may hide rows of {', '.join(named)} from this role"] if named else []
 
 
 def _projections_in(text: str) -> set[str]:

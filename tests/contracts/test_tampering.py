@@ -757,6 +757,22 @@ async def test_altered_tables_are_found_and_mended_by_a_rebuild(url: str) -> Non
             assert all(row["same"] for row in rows)
 
 
+async def test_rows_that_row_security_hides_from_the_reader_have_a_note(url: str) -> None:
+    """Verification reads as the owner, who sees them."""
+    settings = Settings(database_url=url)
+    async with stores.open_store(settings) as store:
+        await recordings.rebuild(store, settings, "victim", lambda *_: None)
+        statement = "SELECT count(*) FROM view_claims WHERE namespace <> ''"
+        before = await questions.ask(settings, statement, "victim")
+        assert before.notes == ()
+        assert before.rows.rows[0][0]
+        await say(url, "ALTER TABLE view_claims ENABLE ROW LEVEL SECURITY")
+        after = await questions.ask(settings, statement, "victim")
+        assert after.rows.rows == ((0,),)
+        assert after.notes == ("row security may hide rows of view_claims from this role",)
+        assert (await questions.ask(settings, "SELECT * FROM view_pools", "victim")).notes == ()
+
+
 VICTIM, OTHER = (
     f"(SELECT history FROM histories WHERE name = '{name}')" for name in ("victim", "other")
 )

@@ -28,6 +28,13 @@ _BY_NAME = ("log", "losses")
 
 _OF_NO_HISTORY = ("redra_schema",)
 
+_HIDING = """
+SELECT relname FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relname = ANY($1)
+AND row_security_active(oid) ORDER BY relname
+"""
+"""The relations whose policies concern the rows that this role reads."""
+
 _NO_MEMORY = ("53200", "54000")
 """SQLSTATEs of statements that need more memory than there is, or than PostgreSQL can use."""
 
@@ -105,6 +112,13 @@ async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Databas
             "migrate` creates if it may; otherwise see REDRA_READER_URL in "
             "docs/how-to/incident.md"
         ) from problem
+
+
+async def hiding_relations(database: Database) -> tuple[str, ...]:
+    """The relations from which row security hides rows of this role, sorted; mostly none."""
+    async with database.connection() as connection:
+        rows = await connection.fetch(_HIDING, list(reader.relations()))
+    return tuple(row["relname"] for row in rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
