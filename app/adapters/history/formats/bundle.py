@@ -419,10 +419,8 @@ class BundleReader:
         return json_tree.text(self.manifest, "checks", "files", EVENTS)
 
     def _check_events(self) -> None:
-        state = StateHash()
-        count = 0
-        head = self.beginning
-        signed = self.heads()
+        state, count = StateHash(), 0
+        head, signed = self.beginning, self.heads()
         for batch in self.batches():
             for event in batch:
                 state.fold(event)
@@ -444,10 +442,9 @@ class BundleReader:
             ("state_hash", state.text()),
         )
         for name, claimed in claims:
-            if self.manifest.get(name) != claimed:
+            if (given := self.manifest.get(name)) != claimed:
                 raise InputError(
-                    f"the manifest says {name} {self.manifest.get(name)!r}, the events give "
-                    f"{claimed!r}",
+                    f"the manifest says {name} {given!r}, the events give {claimed!r}",
                     place=self.name,
                     cure="export it again",
                 )
@@ -459,8 +456,8 @@ class BundleReader:
                 raise ChainBroken(event.revision, "a signed head names another hash")
 
     def _read_manifest(self) -> JsonObject:
-        content = self._entries[MANIFEST].whole()
-        manifest: object = json_text.decode(content, f"{self.name}/{MANIFEST}", self._limits)
+        content, place = self._entries[MANIFEST].whole(), f"{self.name}/{MANIFEST}"
+        manifest: object = json_text.decode(content, place, self._limits)
         if not isinstance(manifest, dict):
             raise InputError("the manifest is not an object", place=self.name)
         if manifest.get("bundle") != BUNDLE:
@@ -474,9 +471,7 @@ class BundleReader:
         try:
             msgspec.convert(manifest, _Manifest)
         except msgspec.ValidationError as problem:
-            raise InputError(
-                f"the manifest cannot be read: {problem}", place=f"{self.name}/{MANIFEST}"
-            ) from problem
+            raise InputError(f"the manifest cannot be read: {problem}", place=place) from problem
         return manifest
 
 
