@@ -999,3 +999,16 @@ async def test_deletion_of_a_node_together_with_its_slices_is_named(gone, again,
             for name in named
         ]
         assert sorted(text for text in told if re.match("node n., for which", text)) == expected
+
+
+@pytest.mark.parametrize("message", ["cannot allocate all claims", "node(s) had disk pressure"])
+async def test_recorded_refusal_stands_below_the_causes_that_it_agrees_with(message):
+    """A refusal for another reason stands first: it is what the recording says of the pod."""
+    objects = [space("lab"), class_of("c", D), node("n1"), claim("want", "lab", ask("c")),
+               pod("job", "lab", claim="want")]  # fmt: skip
+    async with serving(store=await recorded(objects, message)) as server:
+        answer = await server.get("/redra/v1/histories/default/why?kind=pod&namespace=lab&name=job")
+    lines = [one["text"] for one in answer["reasons"]["children"]]
+    (said,) = [number for number, line in enumerate(lines) if line.startswith("the recorded sch")]
+    (cause,) = [number for number, line in enumerate(lines) if line.startswith("n1: ")]
+    assert (said > cause) is (message == "cannot allocate all claims"), lines

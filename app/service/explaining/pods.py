@@ -65,7 +65,7 @@ async def answer(
         return await _somewhere(evidence, key, tree)
     above: list[Reason] = []
     after: tuple[Reason, ...] = ()
-    decided = () if decision is None else (decision_reasons.reason_of(decision),)
+    decided = [] if decision is None else [decision_reasons.reason_of(decision)]
     details: JsonObject = {}
     if node:
         placed = await _when_placed(evidence, key, tree, question)
@@ -96,7 +96,8 @@ async def answer(
             if placed.nodes and not verdicts.agrees(verdict, placed.nodes):
                 causes.append(await refusals.reason(evidence, key, verdict))
                 placed = replace(placed, text=_beside_refusal(placed))
-            above.append(verdicts.reason(verdict, placed.nodes, *causes))
+            said = verdicts.reason(verdict, placed.nodes, *causes)
+            (decided if placed.nodes and not causes else above).append(said)
             details["recorded"] = verdicts.to_json(verdict, placed.nodes)
             if not evidence.views.objects.keys(*api_resources.NODES):
                 placed = replace(placed, text=verdicts.ALONE)
@@ -107,12 +108,11 @@ async def answer(
             above += announcements.about(about, tree)
         placed = await _with_origins(evidence, tree, placed)
         after = (*attempt_reasons, *(() if tried else lives.origin(events)))
-    recorded = decision_body.read(body(decision)).outcome or "Pending"
-    outcome = "Terminating" if is_going else recorded
+    outcome = decision_body.read(body(decision)).outcome or "Pending"
     subject = f"pod {key.namespace}/{key.name}"
     return ObjectExplanation(
         subject=subject,
-        outcome="Scheduled" if node else outcome,
+        outcome="Scheduled" if node else "Terminating" if is_going else outcome,
         revision=evidence.views.revision,
         text=placed.text,
         reason=Reason(text=subject, children=(*above, *placed.children, *decided, *after)),
