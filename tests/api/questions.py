@@ -4,6 +4,7 @@ The questions come from the served operations and pages: one that no row here na
 by `without_row`.
 """
 
+import json
 from urllib.parse import urlencode
 
 import msgspec
@@ -35,14 +36,15 @@ _PARENT = "/histories/{history}"
 class Asked:
     """A question: how it is sent."""
 
-    def __init__(self, method, path, body=None, **query):
+    def __init__(self, method, path, body=None, form=None, **query):
         self.method = method
+        self.form = form
         text = urlencode({name: value for name, value in query.items() if value != ""})
         self.url = f"{path}?{text}" if text else path
         self.body = body
 
     def __str__(self):
-        return f"{self.method} {self.url} {self.body or ''}"
+        return f"{self.method} {self.url} {self.body or self.form or ''}"
 
 
 class World:
@@ -259,3 +261,16 @@ def of_pages(world):
         for row in rows(world):
             yield Asked("GET", f"{PAGES}/{part}", **row)
             yield Asked("GET", f"{PAGES}@{world.middle}/{part}", **row)
+
+
+def of_forms(world):
+    """The questions that forms of pages send: what a change would do, and how much more fits."""
+    for body in _proposals(world):
+        fields = {
+            "manifest": "\n---\n".join(map(json.dumps, body.get("objects", ()))),
+            **{name: "\n".join(body.get(name, ())) for name in ("delete", "cordon", "drain")},
+        }
+        yield Asked("POST", f"{PAGES}/blast", form=fields)
+    for body in _wanted(world):
+        manifest = "\n---\n".join(map(json.dumps, body["objects"]))
+        yield Asked("POST", f"{PAGES}/capacity", form={"manifest": manifest})

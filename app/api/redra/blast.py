@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 import anyio
+import msgspec
 
 from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Change
@@ -23,10 +24,23 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey, Revision
+from app.domain.values import api_groups, api_resources
 from app.service import moments, recorded_doubts
 from app.service.chronicles import Chronicles
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
+
+UNSEEN = "objects that you may not read, such as quotas or templates of claims, take no part"
+"""The note to an answer for a reader with few rights."""
+
+
+_TOLD = frozenset((api_resources.RESOURCE_CLAIM_TEMPLATES, api_resources.RESOURCE_QUOTAS))
+_TOLD_GROUPS = frozenset((api_groups.APPS, api_groups.BATCH, api_groups.POLICY))
+"""Kinds and groups of which an answer tells, beside those that it is worked out from.
+
+Policies and what they refer to are none of them: they refuse writes of people who may not read
+them, and are not quoted.
+"""
 
 
 class BlastApi:
@@ -39,7 +53,7 @@ class BlastApi:
         self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
 
     async def of_rule(
-        self, request: HttpRequest, runtime: HistoryRuntime, moment: str
+        self, request: HttpRequest, runtime: HistoryRuntime, moment: str, reader: HistoryReader
     ) -> BlastRadius:
         """The effects of an existing DeviceTaintRule. Raises NotFound, BadRequest."""
         kind, name = request.parameter("kind"), request.parameter("name")
@@ -53,6 +67,7 @@ class BlastApi:
             request,
             runtime,
             moment,
+            reader,
             lambda frozen: compare.blast_of_rule(frozen, name, bounds),
         )
 
@@ -84,7 +99,7 @@ class BlastApi:
             return compare.blast(replace(frozen, quotes_policies=quotes), changes, bounds)
 
         keys = [*compare.existing_keys(changes[: bounds.changes_max])]
-        return await self._answer(request, runtime, moment, answer, keys)
+        return await self._answer(request, runtime, moment, reader, answer, keys)
 
     async def _elsewhen(
         self, runtime: HistoryRuntime, views: LiveViews, keys: Iterable[ObjectKey]
@@ -115,16 +130,31 @@ class BlastApi:
         request: HttpRequest,
         runtime: HistoryRuntime,
         moment: str,
+        reader: HistoryReader,
         question: Callable[[Frozen], BlastRadius],
         keys: Iterable[ObjectKey] = (),
     ) -> BlastRadius:
+        """The answer from the objects that the reader may read: quotas and templates take part."""
+        sees_all = reader.sees_all(EVERYTHING)
+
         def work(frozen: Frozen, goes_on: Callable[[], bool]) -> BlastRadius:
-            return question(replace(frozen, goes_on=goes_on))
+            if sees_all:
+                return question(replace(frozen, goes_on=goes_on))
+            events = tuple(
+                one for one in frozen.events if not _is_told(one[0]) or reader.sees(one[0])
+            )
+            part = question(replace(frozen, goes_on=goes_on, events=events))
+            return msgspec.structs.replace(part, notes=(*part.notes, UNSEEN))
 
         # Waiting questions hold no state: it is frozen when their turn comes.
         async with self._turns:
             views, frozen = await self._frozen(runtime, moment)
-            frozen = replace(frozen, elsewhen=await self._elsewhen(runtime, views, keys))
+            seen = [key for key in keys if reader.sees(key)]
+            frozen = replace(frozen, elsewhen=await self._elsewhen(runtime, views, seen))
             answer = await abandoning.in_thread(request, work, frozen)
         doubts = await self._chronicles.doubts(runtime, views)
         return recorded_doubts.doubted(answer, doubts)
+
+
+def _is_told(key: ObjectKey) -> bool:
+    return key.group in _TOLD_GROUPS or (key.group, key.resource) in _TOLD

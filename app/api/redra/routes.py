@@ -433,8 +433,9 @@ class RedraApi:
 
     async def _blast(self, inquiry: Inquiry) -> Response:
         request, runtime = inquiry.request, inquiry.runtime
-        inquiry.reader().check_all(WORKED_OUT_FROM)
-        return _encoded(await self.blasts.of_rule(request, runtime, inquiry.moment))
+        reader = inquiry.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        return _encoded(await self.blasts.of_rule(request, runtime, inquiry.moment, reader))
 
     async def _fit(self, inquiry: Inquiry) -> Response:
         return _encoded(await self.capacities.fit(inquiry))

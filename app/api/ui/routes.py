@@ -314,7 +314,7 @@ class Pages:
         answer = None
         if inquiry.request.parameter("name") or inquiry.request.parameter("kind"):
             answer = await self._api.blasts.of_rule(
-                inquiry.request, inquiry.runtime, inquiry.moment
+                inquiry.request, inquiry.runtime, inquiry.moment, inquiry.reader()
             )
         frame = await framing.frame(self.answers, inquiry, PROPOSAL)
         return blast.page(frame, blast.Typed(), answer)
