@@ -1,10 +1,13 @@
 """Each page shows what the JSON of the same question says: nothing else, nothing less."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from app.analysis.device_map import DeviceMapRequest
 from app.analysis.explain.reasons import Reason
 from app.analysis.map_answers import DeviceMap
+from app.api.ui import responses
 from app.domain.log.doubts import Affects, Doubt
 from app.web.frame import PARTS, Frame, linked
 from app.web.links import Links
@@ -404,7 +407,20 @@ async def test_what_cannot_be_shown_is_said_on_a_page_that_leads_on(path, code, 
     async with serving() as server:
         root = await page(server, path, code)
         assert told in root.one("p", "problem").text
+        step = {400: "Correct the address", 404: "Check the spelling"}[code]
+        assert root.one("p", "lead").text.startswith(step)
         assert root.one("main").links == [*ways, "/ui/"]
+
+
+async def test_page_of_a_mistake_in_redra_says_what_to_do_and_not_what_is_inside():
+    request = SimpleNamespace(path="/ui/h/default/why", query={})
+    answer = responses.problem(KeyError("secret"), 500, request)
+    main = read(answer.body.decode()).one("main")
+    assert main.one("p", "problem").text == "Internal error: KeyError"
+    assert "Load the page again" in main.one("p", "lead").text
+    assert "report it" in main.one("p", "lead").text
+    assert "secret" not in main.text
+    assert main.links == ["/ui/"]
 
 
 async def test_pages_are_only_read():

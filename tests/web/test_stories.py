@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from app.analysis.capacity.answers import CapacityMoment, ClassCapacity
 from app.web.pages import capacity
 from tests import draws
+from tests.api.serving import pod
 from tests.web.browsing import browsing, needs_browser
 
 pytestmark = [needs_browser, pytest.mark.slow]
@@ -207,6 +208,25 @@ def test_keyboard_alone_is_enough(story):
         page.wait_for_selector("text=Nothing has such a name.")
         page.keyboard.press("Escape")
         page.wait_for_selector("dialog", state="detached")
+
+
+@draws.in_turn("ways")
+def test_palette_says_which_objects_are_deleted():
+    """A history of its own, because it writes."""
+    pods = "/api/v1/namespaces/default/pods"
+    with browsing() as own, own.page() as page:
+        for name in ("web-gone", "web-there"):
+            assert page.request.post(f"{own.url}{pods}", data=pod(name)).ok
+        assert page.request.delete(f"{own.url}{pods}/web-gone?gracePeriodSeconds=0").ok
+        page.goto(f"{own.url}/ui/h/default/")
+        page.keyboard.press("/")
+        page.keyboard.type("web-")
+        page.wait_for_selector("dialog li a[href*='name=web-gone']")
+        lines = [one.inner_text() for one in page.locator("dialog li").all()]
+    assert [("web-gone" in one, "deleted at 20" in one) for one in lines] == [
+        (False, False),
+        (True, True),
+    ]
 
 
 @draws.in_turn("ways")

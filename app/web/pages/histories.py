@@ -24,6 +24,7 @@ def problem(
         "problem.html",
         title=f"{code} {title}",
         message=message,
+        next=_NEXT.get(code, ""),
         place=place,
         name=name,
         is_denied=code == _DENIED,
@@ -31,6 +32,16 @@ def problem(
 
 
 _DENIED = 403
+
+_NEXT = {
+    400: "Correct the address or what you typed, or begin at one of these pages.",
+    404: "Check the spelling in the address, or begin at one of these pages.",
+    500: "This is a mistake of redra. Load the page again; if that does not help, other pages and "
+    "commands may still answer. The output of the server has the error in full: report it with "
+    "the address of this page.",
+    503: "Load the page again in a moment.",
+}
+"""The next step of a reader, by status."""
 
 
 def _row(item: Mapping[str, Any]) -> dict[str, Any]:

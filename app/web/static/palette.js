@@ -33,7 +33,14 @@ export function openPalette(form) {
     list.replaceChildren(
       ...links.map((link) => {
         const item = document.createElement("li");
+        const end = link.closest("li").querySelector(".fate time");
         item.append(document.adoptNode(link));
+        if (end) {
+          const fate = document.createElement("span");
+          fate.className = "fate";
+          fate.textContent = ` deleted at ${end.textContent}`;
+          item.append(fate);
+        }
         return item;
       }),
     );
