@@ -1,14 +1,15 @@
 """Incidents of the field whose cause is in an object that nobody looks at, first made with kubectl.
 
 A slice that counts for nothing, a label that a node lost after a claim got its devices, a class
-that takes the name of another, a driver that is gone although its slice is there. Their causes were
-fixed before a look at a page.
+that takes the name of another, a driver that is gone although its slice is there, a configuration
+for what was not chosen. Their causes were fixed before a look at a page.
 """
 
 from tests.web.field_incidents import told_by_kubelet
 from tests.web.invented import (
     Invented,
     ask,
+    cel,
     claim,
     class_of,
     driver_pod,
@@ -119,10 +120,35 @@ def driver_crashes_behind_its_slice(new):
     )  # fmt: skip
 
 
+def configuration_is_for_the_other_alternative(new):
+    """A list falls to its second alternative; the claim configures the first alone."""
+    driver, large, small = f"{new('d')}.test", new("large"), new("small")
+    sizes = {large: 2, small: 1}
+    either = [
+        {"name": name, "deviceClassName": "c",
+         "selectors": cel(f"device.attributes['{driver}'].size == {size}")}
+        for name, size in sizes.items()
+    ]  # fmt: skip
+    config = [{"requests": [f"dev/{large}"], "opaque": {"driver": driver, "parameters": {"a": 1}}}]
+    device = {"name": "x", "attributes": {"size": {"int": 1}}}
+    return Invented(
+        about="job",
+        told=(rf"alternative {small} of request dev was chosen, and no configuration for driver "
+              rf"{driver} is for it; what is written for alternative {large} does not count",),
+        steps=(
+            {"apply": [*lab(driver, slice_of("s", driver, "n", [device], nodeName="n")),
+                       claim("want", "lab", {"name": "dev", "firstAvailable": either},
+                             config=config),
+                       pod("job", "lab", claim="want")]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
 OVERLOOKED = (
     driver_counts_its_generations_anew,
     node_of_a_shared_claim_lost_its_label,
     newer_class_takes_the_name_of_a_resource,
 )
 
-STARTED_NOWHERE = (driver_crashes_behind_its_slice,)
+PLACED = (driver_crashes_behind_its_slice, configuration_is_for_the_other_alternative)

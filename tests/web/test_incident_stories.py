@@ -150,7 +150,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *apart_incidents.APART,
         *apart_incidents.CROWDED,
         *overlooked_incidents.OVERLOOKED,
-        *overlooked_incidents.STARTED_NOWHERE,
+        *overlooked_incidents.PLACED,
     ],
     ids=lambda make: make.__name__,
 )
@@ -246,7 +246,7 @@ TOLD_OF_PODS = [
     *apart_incidents.APART,
     *apart_incidents.CROWDED,
     *overlooked_incidents.OVERLOOKED,
-    *overlooked_incidents.STARTED_NOWHERE,
+    *overlooked_incidents.PLACED,
 ]
 
 

@@ -65,6 +65,14 @@ async def test_object_that_nobody_looks_at_is_named(make):
         assert any(re.search(part, line) for line in item["causes"]), item["causes"]
 
 
+async def test_later_alternative_without_a_configuration_is_named():
+    made = overlooked_incidents.configuration_is_for_the_other_alternative(Names(7))
+    async with serving(store=await stored(made.incident())) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    (item,) = (one for one in items if one["kind"] == "LaterAlternatives")
+    assert re.search(made.told[0], item["causes"][0])
+
+
 def shelf():
     """A pool of two devices that both nodes see."""
     devices = [{"name": "x0"}, {"name": "x1"}]

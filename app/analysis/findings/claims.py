@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from app.analysis.explain import sources
 from app.analysis.explain import stuck as stuck_claims
 from app.analysis.explain.claims import users_are_shown
-from app.analysis.explain.reasons import listed
+from app.analysis.explain.observed import drivers_reports
+from app.analysis.explain.reasons import NAMES_MAX, listed
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -133,7 +136,11 @@ def settled_for_less(views: LiveViews, namespace: str = "") -> Iterator[Finding]
     for (request_name, first, name), claims in groups.items():
         text = f"{counts.of(len(claims), 'claim')} got alternative {name} of request {request_name}"
         text += f", not {first}, which comes first"
-        yield _finding(views, FindingKind.LATER_ALTERNATIVES, Severity.NOTICE, text, claims)
+        trees = [views.objects.get(key) or {} for key, _ in claims]
+        lines = dict.fromkeys(text for tree in trees for text in drivers_reports.unconfigured(tree))
+        kind = FindingKind.LATER_ALTERNATIVES
+        made = _finding(views, kind, Severity.NOTICE, text, claims)
+        yield replace(made, causes=tuple(lines)[:NAMES_MAX])
 
 
 def _finding(

@@ -28,11 +28,13 @@ class _Opaque(FieldRecord, frozen=True):
 
 class _Configuration(FieldRecord, frozen=True):
     opaque: _Opaque = _Opaque()
+    requests: tuple[str, ...] = ()
 
 
 _configurations = records.of_list(
     _Configuration, paths.get("status", "allocation", "devices", "config")
 )
+_wanted = records.of_list(_Configuration, paths.get("spec", "devices", "config"))
 
 
 def not_ready(claim: JsonView) -> Iterator[tuple[DeviceResult, Condition]]:
@@ -103,8 +105,33 @@ def unread(views: LiveViews, claim: JsonView) -> Iterator[str]:
         )
 
 
+def unconfigured(claim: JsonView) -> Iterator[str]:
+    """The chosen alternatives without a configuration for their driver, unlike another of the list.
+
+    A configuration for one alternative (`gpu/large`) does not count where another is chosen.
+    """
+    wanted = _wanted(claim)
+    if not wanted:
+        return  # as in most claims, of which there may be many
+    written = (*wanted, *_configurations(claim))
+    for request, driver in dict.fromkeys((one.request, one.driver) for one in dra.results(claim)):
+        main, _, chosen = request.partition("/")
+        own = [one for one in written if one.opaque.driver == driver]
+        if not chosen or any(
+            not one.requests or main in one.requests or request in one.requests for one in own
+        ):
+            continue
+        names = [name for one in own for name in one.requests if name.startswith(f"{main}/")]
+        if others := [*dict.fromkeys(name.partition("/")[2] for name in names)]:
+            which = f"{counts.plural(len(others), 'alternative')} {listed(others, len(others))}"
+            yield (
+                f"alternative {chosen} of request {main} was chosen, and no configuration for "
+                f"driver {driver} is for it; what is written for {which} does not count"
+            )
+
+
 def of_configurations(views: LiveViews, key: ObjectKey, claim: JsonView) -> Iterator[Reason]:
-    """The reasons about configurations that no driver reads."""
+    """The reasons about configurations that no driver reads, and about those that are missing."""
     for text in unread(views, claim):
         yield Reason(
             text=f"no driver reads a configuration: {text}",
@@ -112,6 +139,8 @@ def of_configurations(views: LiveViews, key: ObjectKey, claim: JsonView) -> Iter
             is_kept=True,
             denies=(api_resources.RESOURCE_SLICES[1],),
         )
+    for text in unconfigured(claim):
+        yield Reason(text=text, about=key, is_kept=True)
 
 
 def _reports(claim: JsonView) -> Iterator[tuple[DeviceResult, DeviceStatus]]:

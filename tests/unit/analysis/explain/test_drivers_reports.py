@@ -66,3 +66,44 @@ def test_other_reports_come_after_those_of_devices_that_are_not_ready():
     first, second = said(reported(fast, BAD))
     assert first.startswith("its driver reports of gpu.example.com/n1/d1: Ready is False")
     assert second == "drivers report: Fast of gpu.example.com/n1/d0 is True"
+
+
+def configured(*configurations, result="gpu/small", of_classes=()):
+    """A claim with an alternative of request `gpu`, and its configurations by requests."""
+
+    def written(requests, driver="gpu.example.com"):
+        return {"requests": list(requests), "opaque": {"driver": driver, "parameters": {}}}
+
+    place = {"request": result, "driver": "gpu.example.com", "pool": "n1", "device": "d0"}
+    config = [written(*one) for one in of_classes]
+    return {
+        "spec": {"devices": {"config": [written(*one) for one in configurations]}},
+        "status": {"allocation": {"devices": {"results": [place], "config": config}}},
+    }
+
+
+LARGE = ["gpu/large"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_told"),
+    [
+        (configured([LARGE]), True),
+        (configured([LARGE], [["gpu/small"], "other.example.com"]), True),
+        (configured([LARGE], [["nic"]]), True),
+        (configured([LARGE], [["gpu/small"]]), False),
+        (configured([LARGE], [["gpu"]]), False),
+        (configured([LARGE], [[]]), False),
+        (configured([LARGE], of_classes=[[["gpu/small"]]]), False),
+        (configured([LARGE, "other.example.com"]), False),
+        (configured([["nic/large"]]), False),
+        (configured([LARGE], result="gpu/large"), False),
+        (configured([LARGE], result="gpu"), False),
+        (configured(), False),
+    ],
+)
+def test_chosen_alternative_without_the_configuration_of_another_is_named(claim, is_told):
+    assert [*drivers_reports.unconfigured(claim)] == [
+        "alternative small of request gpu was chosen, and no configuration for driver "
+        "gpu.example.com is for it; what is written for alternative large does not count"
+    ] * is_told
