@@ -308,7 +308,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     r"take extendedResourceName (\S+) from deviceclass (\S+), so that .*": _unname,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,
-    r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+) by a ResourceSlicePatch": (
+    r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+), in its driver or by a .*": (
         _attribute
     ),
 }

@@ -392,7 +392,8 @@ def test_no_counter_set_is_named_that_lacks_a_counter() -> None:
 def test_attribute_to_be_set_is_named_as_json(value: dict, text: str) -> None:
     owner = identifiers.parse_device("d/p/x")
     change = PatchAttribute(device=owner, name="d/a", value=FrozenObject.of(value))
-    expected = f"set attribute d/a of device d/p/x to {text} by a ResourceSlicePatch"
+    expected = f"set attribute d/a of device d/p/x to {text}, in its "
+    expected += "driver or by a ResourceSlicePatch"
     assert change.text == expected
 
 

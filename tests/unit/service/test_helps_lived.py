@@ -217,10 +217,10 @@ def node_affinity(*terms):
 
 CASES = {
     patch_that_hides: "remove ResourceSlicePatch hide",
-    attribute_left_out: f"set attribute {ROOT} of device {DRIVER}/n0/b to pci0000:00 by a "
-    "ResourceSlicePatch",
+    attribute_left_out: f"set attribute {ROOT} of device {DRIVER}/n0/b to pci0000:00, in "
+    "its driver or by a ResourceSlicePatch",
     attribute_that_a_selector_needs: f"set attribute {DRIVER}/model of device {DRIVER}/n0/b to "
-    "large by a ResourceSlicePatch",
+    "large, in its driver or by a ResourceSlicePatch",
     cordon: "uncordon node n0",
     cordon_and_count: "uncordon node n0 and lower count to 2 in request gpu of claim default/want",
     drain_and_rule: "remove taint example.com/drain:NoSchedule of node n0 and remove "
@@ -356,7 +356,7 @@ ACTS = {
     ),
     r"remove DeviceTaintRule (\S+)": lambda cluster, name: cluster.delete("devicetaintrules", name),
     r"release claim default/(\S+)": release,
-    r"set attribute (\S+) of device [^/]+/[^/]+/(\S+) to (\S+) by a ResourceSlicePatch": (
+    r"set attribute (\S+) of device [^/]+/[^/]+/(\S+) to (\S+), in its driver or by a .*": (
         lambda cluster, name, device, value: cluster.apply(
             patch("proposed", {name: {"string": value}}, device)
         )

@@ -56,8 +56,8 @@ class PatchAttribute:
         """The change in the imperative."""
         shown = value_text(next(iter(self.value.values()), ""))
         return (
-            f"set attribute {self.name} of device {'/'.join(self.device)} to {shown} by a "
-            "ResourceSlicePatch"
+            f"set attribute {self.name} of device {'/'.join(self.device)} to {shown}, in its "
+            "driver or by a ResourceSlicePatch"
         )
 
     def apply(self, world: AllocationWorld) -> AllocationWorld:
