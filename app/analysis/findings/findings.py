@@ -75,7 +75,6 @@ def collect_in_steps(
         claims.stuck(views, namespace, has_pods=has_pods),
         pods.overdue(views, causes, now, namespace),
         pods.evicted(chronicle, views, until, namespace),
-        taints.unseen_evictions(chronicle, views, until, namespace),
         nodes.troubled(views, namespace),
         (_of_cluster(views) if not namespace else ()),
         cluster.exceeded_quotas(views, namespace),

@@ -240,7 +240,10 @@ def unrecorded(
 def evicted(
     chronicle: Chronicle, views: LiveViews, until: Revision, namespace: str = ""
 ) -> Iterator[Finding]:
-    """Pods that were chosen for disruption, by the condition's reason, with the taints."""
+    """Pods that were chosen for disruption, by the condition's reason, with the taints.
+
+    Behind them are those of which only the requests of the eviction controller were recorded.
+    """
     groups: dict[str, _PodsOfCause] = {}
     evictions: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for text, pod, revision in taints.evictions(chronicle, until):
@@ -261,6 +264,7 @@ def evicted(
             objects=_newest(group),
             causes=taints.evictor_lines(chronicle, text, evictions[text]),
         )
+    yield from taints.unseen_evictions(chronicle, views, until, namespace)
 
 
 def unstarted(
