@@ -200,7 +200,7 @@ ROWS = (
     *refused_incidents.REFUSED, *counted_incidents.COUNTED, *deeper_incidents.DEEPER,
     *field_incidents.FIELD, *node_incidents.NODES, *rollout_incidents.ROLLOUTS,
     *thread_incidents.THREADS, *walked_incidents.WALKED, *apart_incidents.APART,
-    *misplaced_incidents.MISPLACED, *overlooked_incidents.OVERLOOKED,
+    *misplaced_incidents.MISPLACED, *overlooked_incidents.OVERLOOKED, *overlooked_incidents.PLACED,
 )  # fmt: skip
 FIRST = "share_is_dropped_by_the_server"
 """The incident in which a page told a field of a template."""
