@@ -53,7 +53,7 @@ PICTURES = (
         recording=PARTITIONS,
         moment=515,
         page="why?kind=pod&namespace=mig&name=ov-15",
-        height=810,
+        height=775,
     ),
     Picture(
         name="page-object",
