@@ -110,3 +110,21 @@ for _wrong, _recordings in (
     ("node_selector_of_half_the_nodes", (TPU,)),
 ):
     _compose(_wrong, _recordings, "in_whole_seconds", harmless.times_to_seconds)
+
+
+def _date_a_binding_before_its_pod(log: Log) -> None:
+    """Dates one binding an hour before all other lines."""
+    _shift(log.lines[log.first("create", "pods/binding", code=201)], -3600)
+
+
+@alteration("clocks", (TAINTS, QUICKSTART), verify=NOT_BLAMED, decide=NOT_BLAMED)
+def binding_dated_an_hour_before_its_pod(log: Log) -> None:
+    """One binding has a time at which its pod was not made yet: nothing else is in doubt."""
+    _date_a_binding_before_its_pod(log)
+
+
+@alteration("clocks", QUICKSTART, verify=FAILS, decide=FAILS)
+def device_in_two_claims_and_a_binding_dated_before_its_pod(log: Log) -> None:
+    """The time of one binding is no excuse for a device in two claims."""
+    ALTERATIONS["device_in_two_claims"].change(log)
+    _date_a_binding_before_its_pod(log)

@@ -148,6 +148,7 @@ FEW: list[Row] = [
     ("a-quickstart", "one_version_for_two_writes", "verify"),
     ("a-quickstart", "binding_accepted_twice", "verify"),
     ("a-quickstart", "namespace_stays_active_in_its_deletion", "verify"),
+    ("e-taints", "binding_dated_an_hour_before_its_pod", "verify"),
     ("a-quickstart", "claim_gets_another_uid", "verify"),
     ("a-quickstart", "exchanged_in_the_next_version_and_a_third_lost", "verify"),
     ("a-quickstart", "exchanged_with_a_version_between_and_a_third_lost", "verify"),

@@ -233,7 +233,10 @@ class RecordedHistory:
     def records(self) -> Iterator[Record]:
         """The resolved records in order. Each call yields the same stream."""
         rows = list(self._spool.times())
-        for place in odd_times.outliers(odd_times.PackedRequests(self._spool.requests())):
+        requests = odd_times.PackedRequests(self._spool.requests())
+        early = odd_times.too_early(requests, rows)
+        undated = odd_times.before_creation(early, rows, self._spool.creations())
+        for place in (*odd_times.outliers(requests), *undated):
             rows[place] = (None, False)
         settled = replace_times(rows)
         schemas = None if self._rules is None else self._rules.schemas

@@ -4,7 +4,12 @@ import random
 
 import pytest
 
-from app.adapters.history.joining.odd_times import PackedRequests, outliers
+from app.adapters.history.joining.odd_times import (
+    PackedRequests,
+    before_creation,
+    outliers,
+    too_early,
+)
 
 SECOND = 1_000_000
 
@@ -66,3 +71,28 @@ def test_packed_requests_are_those_that_were_given():
     assert (packed[-1], packed[1:3], len(packed)) == (given[-1], given[1:3], 4)
     with pytest.raises(IndexError):
         packed[4]
+
+
+@pytest.mark.parametrize(
+    ("binding", "created", "odd"),
+    [
+        (5, 20, [2]),  # before its pod, and before two requests that come before it
+        (15, 20, [2]),
+        (19, 20, []),  # within what clocks may differ
+        (15, 10, []),  # after its pod was created: it may have been sent before the second request
+        (5, None, []),  # when the pod was created is not known
+        (25, 20, []),
+    ],
+)
+def test_change_without_a_version_is_not_dated_before_its_object(binding, created, odd):
+    requests = PackedRequests(zip(at(20, 21, None, 30), at(21, 22, None, 31), strict=True))
+    rows = [(21 * SECOND, True), (22 * SECOND, True), (binding * SECOND, True)]
+    rows.append((31 * SECOND, True))
+    made = None if created is None else created * SECOND
+    creations = [("p", made), ("q", 1 * SECOND), ("p", None), ("q", None)]
+    assert list(before_creation(too_early(requests, rows), rows, creations)) == odd
+
+
+def test_one_request_does_not_show_that_a_change_is_dated_too_early():
+    requests = PackedRequests(zip(at(20, None), at(21, None), strict=True))
+    assert too_early(requests, [(21 * SECOND, True), (5 * SECOND, True)]) == frozenset()

@@ -1,7 +1,7 @@
 """Times of a request that contradict other times of the recording, or those of its object."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import overload
 
 from app.adapters.history import times
@@ -122,6 +122,42 @@ def outliers(requests: Sequence[Request]) -> frozenset[int]:
         if (requests[number][1] or 0) >= latest:
             chosen.append(number)
     return frozenset(chosen)
+
+
+def too_early(
+    requests: Sequence[Request], times_of: Sequence[tuple[int | None, bool]]
+) -> frozenset[int]:
+    """The places of changes without versions with exact times before earlier requests."""
+    newest: list[int] = []
+    places = []
+    for number, ((requested, answered), (time, is_exact)) in enumerate(
+        zip(requests, times_of, strict=True)
+    ):
+        if answered is None and is_exact and time is not None:
+            if len(newest) == _WITNESSES_MIN and time < newest[0]:
+                places.append(number)
+        elif requested is not None:
+            newest = sorted((*newest, _latest(requested)))[-_WITNESSES_MIN:]
+    return frozenset(places)
+
+
+def before_creation(
+    places: Collection[int],
+    times_of: Sequence[tuple[int | None, bool]],
+    creations: Iterable[tuple[str, int | None]],
+) -> Iterator[int]:
+    """Those of some places whose times are before the creation of their object.
+
+    `creations` are the keys of all changes, and when their objects were created, if they show it.
+    Such a change lies after the creation wherever its time is. So its time dates no other change.
+    """
+    made: dict[str, int] = {}
+    for number, (key, created) in enumerate(creations if places else ()):
+        if created is not None:
+            made[key] = created
+        time = times_of[number][0]
+        if number in places and time is not None and time < made.get(key, 0) - times.CLOCK_SKEW:
+            yield number
 
 
 _NEVER = 2**62

@@ -62,6 +62,7 @@ _SELECT_REQUESTS = (
     "SELECT CASE WHEN own <> '' AND exact THEN asked END, "
     "CASE WHEN own <> '' AND exact THEN time END FROM record ORDER BY "
 )
+_SELECT_CREATIONS = "SELECT key, made FROM record ORDER BY "
 _BATCH = 2_000
 _HIDDEN = b"\xc1"
 """The first byte of an encrypted column, which MessagePack never uses."""
@@ -394,6 +395,10 @@ class Spool:
     def requests(self) -> Iterator[tuple[int | None, int | None]]:
         """The times at which each request came and was answered; None if no version places it."""
         yield from self.database.execute(_SELECT_REQUESTS + self.order)
+
+    def creations(self) -> Iterator[tuple[str, int | None]]:
+        """The key of each record, in order, and when its object was created, if it shows that."""
+        yield from self.database.execute(_SELECT_CREATIONS + self.order)
 
     def _encode_body(self, tree: JsonObject, record: Record) -> bytes:
         try:
