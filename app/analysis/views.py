@@ -186,22 +186,34 @@ class LiveViews:
         """Applies an event about devices; for an old object, `created` is its first revision."""
         key = event.key
         self.unreadable.pop(key, None)
-        changes: object = ()
         try:
-            if event.type is not EventType.OBJECT_DELETED:
-                put = self._put.get(key.resource)
-                if put is not None:
-                    changes = put(event.object)
-                elif key.resource == "resourceslicepatches":
-                    revision = created or event.revision
-                    changes = self.inventory.put_patch(event.object, revision=revision)
-            elif key.resource == "resourceclaims":
-                self.allocated.remove_claim(event.object)
-            elif key.resource in self._remove:
-                changes = self._remove[key.resource](key.name)
+            if event.type is EventType.OBJECT_DELETED:
+                changes = self._leave_out(event)
+            else:
+                changes = self._put_in(event, created)
         except InputError as problem:
             self.unreadable[key] = str(problem)
+            # Its earlier content, too, which a process that starts now does not know.
+            changes = self._leave_out(event)
         if changes and key.resource in _MERGED:
             self._remerged.append(event.revision)
             if len(self._remerged) > REMERGED_MAX:
                 self._forgotten = self._remerged.popleft()
+
+    def _put_in(self, event: Event, created: Revision) -> object:
+        """The changes of devices by the present content of an object. Raises InputError."""
+        put = self._put.get(event.key.resource)
+        if put is not None:
+            return put(event.object)
+        if event.key.resource == "resourceslicepatches":
+            return self.inventory.put_patch(event.object, revision=created or event.revision)
+        return ()
+
+    def _leave_out(self, event: Event) -> object:
+        """The changes of devices when an object is gone, or cannot be interpreted."""
+        key = event.key
+        if key.resource == "resourceclaims":
+            self.allocated.remove_claim(event.object)
+        elif key.resource in self._remove:
+            return self._remove[key.resource](key.name)
+        return ()

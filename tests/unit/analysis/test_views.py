@@ -1,12 +1,14 @@
 """The views in memory: what they remember, and what they let go."""
 
+import msgspec
 import pytest
 
 from app.analysis.views import LiveViews
 from app.domain.controllers import registry
 from app.domain.devices.nodes import Node
 from app.domain.devices.pools import Reading
-from app.domain.log import Actor, ObjectKey
+from app.domain.log import Actor, EventType, ObjectKey
+from app.domain.log.chain import canonical_json
 from app.domain.objects import profile as profiles
 from app.domain.objects.write.commands import PatchObject, PatchType
 from tests.cluster import DRIVER, Cluster
@@ -49,6 +51,32 @@ def test_loaded_views_know_which_patch_was_made_first():
     loaded = LiveViews(views.profile)
     loaded.load_objects(views.objects.dump())
     assert (model_of(views), model_of(loaded)) == ("z", "z")
+
+
+def test_object_that_becomes_unreadable_is_left_out_as_after_a_start():
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.slice("n1")
+    views = cluster.line.views
+    (key,) = views.objects.keys("resource.k8s.io", "resourceslices")
+    event = views.objects.event(key)
+    (pool,) = {(each["driver"], each["pool"]["name"]) for each in [event.object["spec"]]}
+    assert len(views.inventory.slices_of(pool)) == 1
+    tree = msgspec.json.decode(event.body)
+    tree["spec"]["devices"][0]["capacity"] = {"memory": {"value": {"a": 1}}}
+    after = msgspec.structs.replace(
+        event,
+        revision=views.revision + 1,
+        type=EventType.OBJECT_UPDATED,
+        body=canonical_json(tree),
+        tree=None,
+        reading=None,
+    )
+    views.fold(after)
+    loaded = LiveViews(views.profile)
+    loaded.load_objects(views.objects.dump())
+    assert list(views.unreadable) == list(loaded.unreadable) == [key]
+    assert list(views.inventory.slices_of(pool)) == list(loaded.inventory.slices_of(pool)) == []
 
 
 def test_loading_keeps_no_decoded_object():
