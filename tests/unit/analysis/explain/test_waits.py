@@ -98,7 +98,8 @@ async def test_pod_whose_claim_is_deleted_in_its_back_off_is_not_said_to_be_trie
     cluster = waiting_cluster()
     cluster.wait(1)
     cluster.delete("resourceclaims", "claim")
-    cluster.wait(6)
+    say(cluster, "failed", "True", reason="Broken", message="no link")
+    cluster.wait(5)
     assert cluster.decisions("scheduling")[-1] == ("pod", "Error")
     _, found = await why(cluster)
     assert "not tried again until its claims can be used, whatever else happens" in found
