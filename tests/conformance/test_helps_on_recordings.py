@@ -22,7 +22,7 @@ from app.domain.allocation.reasons.changes import (
     RemoveRule,
 )
 from app.domain.allocation.reasons.counterfactual import Help
-from app.domain.allocation.reasons.pool_repairs import CountSlices, RenameCounterSets
+from app.domain.allocation.reasons.pool_repairs import CountSlices, PublishOnce, RenameCounterSets
 from app.domain.controllers import registry
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import SchedulerRules
 from app.domain.log import EventType, HistoryInfo, ObjectKey
@@ -133,6 +133,12 @@ def edits_of(help_: Help, line: ReplayTimeline) -> list[Edit]:
             case CountSlices(pool=pool, count=count):
                 for key, spec in newest(slices(line, pool)):
                     spec["pool"]["resourceSliceCount"] = count
+                    edits.append(PatchEdit(name=f"resourceslice/{key}", body={"spec": spec}))
+            case PublishOnce(pool=pool):
+                names: set[str] = set()
+                for key, spec in newest(slices(line, pool)):
+                    spec["devices"] = [one for one in spec["devices"] if one["name"] not in names]
+                    names |= {one["name"] for one in spec["devices"]}
                     edits.append(PatchEdit(name=f"resourceslice/{key}", body={"spec": spec}))
             case EnlargeCounter() | EditRequest():
                 raise AssertionError(f"no recording has this first: {change.text}")

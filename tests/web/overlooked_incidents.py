@@ -120,6 +120,28 @@ def driver_crashes_behind_its_slice(new):
     )  # fmt: skip
 
 
+def two_drivers_publish_one_pool(new):
+    """Two replicas of a driver publish the devices of one fabric, each in a slice of its own."""
+    driver, pool, names = f"{new('d')}.test", new("fabric"), (new("first"), new("second"))
+    slices = [
+        slice_of(name, driver, pool, [{"name": "x"}, {"name": "y"}], of=2, allNodes=True)
+        for name in names
+    ]
+    return Invented(
+        about="job",
+        told=(rf"devices x, y of pool {driver}/{pool} are in 2 slices: "
+              rf"{names[0]} \(written by redra.{{0,60}}\), {names[1]} \(written by redra",),
+        steps=(
+            {"apply": [*lab(driver), slices[0]]},
+            {"wait": 5},
+            {"apply": [slices[1]]},
+            {"wait": 5},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
 def configuration_is_for_the_other_alternative(new):
     """A list falls to its second alternative; the claim configures the first alone."""
     driver, large, small = f"{new('d')}.test", new("large"), new("small")
@@ -149,6 +171,7 @@ OVERLOOKED = (
     driver_counts_its_generations_anew,
     node_of_a_shared_claim_lost_its_label,
     newer_class_takes_the_name_of_a_resource,
+    two_drivers_publish_one_pool,
 )
 
 PLACED = (driver_crashes_behind_its_slice, configuration_is_for_the_other_alternative)

@@ -125,6 +125,12 @@ def take_the_name_of_the_resource(made):
     return ({"patch": {"spec": {"extendedResourceName": None}}, "of": f"deviceclass/{name}"},)
 
 
+def publish_each_device_once(made):
+    (second,) = steps_of(made, "ResourceSlice", "second")
+    second["spec"]["devices"] = []
+    return ({"apply": [second]},)
+
+
 counted, misplaced, quiet = counted_incidents, misplaced_incidents, quiet_incidents
 night, overlooked = night_incidents, overlooked_incidents
 
@@ -151,6 +157,7 @@ HELPS = [
         "take extendedResourceName",
         take_the_name_of_the_resource,
     ),
+    (overlooked.two_drivers_publish_one_pool, "leave out of slice", publish_each_device_once),
 ]
 
 

@@ -1,6 +1,7 @@
 """An answer names the part that is at fault, and no other of nearly the same name."""
 
 import copy
+import re
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
@@ -78,6 +79,50 @@ async def test_older_slice_is_passed_over_only_where_its_devices_would_do(device
     assert "allocated to lab/first" in text
     assert told in text
     assert ("passed over" in text) is bool(told)
+
+
+def counters_of(name, *sets):
+    """A slice of the fabric with these counter sets."""
+    tree = slice_of(name, DRIVER, "fabric", [], of=3, allNodes=True)
+    del tree["spec"]["devices"]
+    tree["spec"]["sharedCounters"] = [
+        {"name": each, "counters": {"t": {"value": "1"}}} for each in sets
+    ]
+    return tree
+
+
+def devices_of(name, *devices, of=3):
+    """A slice of the fabric with these devices."""
+    return slice_of(name, DRIVER, "fabric", [{"name": one} for one in devices], of=of,
+                    allNodes=True)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("slices", "told"),
+    [
+        ([devices_of("a", "x", "y"), devices_of("b", "z"), devices_of("c", "y")],
+         "device y of pool d.test/fabric is in 2 slices: a (written by X), c (written by X)"),
+        ([devices_of("a", "x"), devices_of("b", "x"), devices_of("c", "x")],
+         "device x of pool d.test/fabric is in 3 slices: a (written by X), b (written by X), "
+         "c (written by X)"),
+        ([devices_of("a", "x"), counters_of("b", "s", "t"), counters_of("c", "t")],
+         "counter set t of pool d.test/fabric is in 2 slices: b (written by X), c (written by X)"),
+        ([devices_of("a", "x"), devices_of("b", "x")], ""),  # it is incomplete in the first place
+        ([devices_of("a", "x"), devices_of("b", "y"), devices_of("c", "z")], ""),
+    ],
+)  # fmt: skip
+async def test_slices_with_one_name_in_common_are_named_and_no_other(slices, told):
+    large = cel(f"device.attributes['{DRIVER}'].?large.orValue(false)")
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("n"), *slices]},
+        {"apply": [claim("want", "lab", ask("c", selectors=large)),
+                   pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    ))  # fmt: skip
+    assert "Unschedulable" in text
+    text = re.sub(r"by redra:incidents at \S+?Z", "by X", text)
+    assert told in text
+    assert (" slices: " in text) is bool(told)
 
 
 @pytest.mark.parametrize("label", ["rack", "row"])

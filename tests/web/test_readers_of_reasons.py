@@ -27,6 +27,7 @@ from tests.web import (
     invented,
     more_incidents,
     night_incidents,
+    overlooked_incidents,
     quiet_incidents,
     reported_incidents,
 )
@@ -94,6 +95,7 @@ ROWS = [
     night_incidents.NIGHT,
     quiet_incidents.QUIET,
     asked_incidents.ASKED,
+    overlooked_incidents.OVERLOOKED,
 ]
 FIRST = {
     "driver_runs_and_publishes_nothing",

@@ -5,9 +5,10 @@ from itertools import islice
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.explain import quota_use
+from app.analysis.explain.hardware import pools as hardware
 from app.analysis.explain.hardware import rules as selection
 from app.analysis.explain.nearby import successors
-from app.analysis.explain.reasons import listed
+from app.analysis.explain.reasons import NAMES_MAX, listed
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
 from app.analysis.verify.invariants import RULES, Violation
 from app.analysis.verify.invariants import ViolationKind as Gravity
@@ -63,6 +64,7 @@ _EFFECTS = {
 def pools(views: LiveViews) -> Iterator[Finding]:
     """Pools whose devices cannot be allocated, grouped by problem."""
     groups: dict[tuple[PoolState, str], list[tuple[ObjectKey, Revision]]] = {}
+    causes: dict[tuple[PoolState, str], list[str]] = {}
     for place in views.inventory.pool_ids():
         pool = views.inventory.pool(place)
         if pool is None or pool.usable:
@@ -76,6 +78,9 @@ def pools(views: LiveViews) -> Iterator[Finding]:
         if newest is not None:
             group = groups.setdefault((pool.state, pool.problem), [])
             group.append((newest.key, newest.revision))
+            lines = causes.setdefault((pool.state, pool.problem), [])
+            if len(lines) < NAMES_MAX:
+                lines += (one.text for one in hardware.doubled(views, place))
     for (state, problem), keys in groups.items():
         count = len(keys)
         noun = "1 pool is" if count == 1 else f"{count} pools are"
@@ -88,6 +93,7 @@ def pools(views: LiveViews) -> Iterator[Finding]:
             first=min(revision for _, revision in keys),
             last=max(revision for _, revision in keys),
             objects=tuple(Subject.of(key, views.revision) for key, _ in keys[:OBJECTS_SHOWN_MAX]),
+            causes=tuple(causes[state, problem][:NAMES_MAX]),
         )
 
 

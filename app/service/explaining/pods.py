@@ -216,7 +216,7 @@ async def _with_origins(
         *await taints.reasons(evidence, nodes),
         *await unfinished.reasons(evidence, nodes),
         *await published.under_claims(evidence, tree),
-        *(published.passed_over(evidence, tree) if nodes else ()),
+        *published.useless(evidence, tree, nodes),
     ]
     last = [
         *others,

@@ -3,10 +3,13 @@
 Taints whose time was reset, withdrawn devices, and devices of older generations of a pool.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from app.analysis.explain import choices, sources, tainted
+from app.analysis.explain.hardware import pools as hardware
 from app.analysis.explain.nearby import successors
+from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
@@ -14,10 +17,10 @@ from app.domain.controllers.resources import claim_key
 from app.domain.devices import pools, taints
 from app.domain.devices.model import Slice, Taint
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, counts
+from app.domain.values import api_resources, counts, identifiers
 from app.domain.values.fields import dra
 from app.domain.values.fields.dra import DeviceResult
-from app.domain.values.identifiers import DeviceId
+from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import selections
 from app.service.explaining.evidence import ExplainedMoment
@@ -99,6 +102,23 @@ async def under_claims(evidence: ExplainedMoment, pod: JsonObject) -> list[Reaso
         if results := dra.results(tree):
             reasons += await withdrawn(evidence, await evidence.changes(key), tree, results)
     return reasons
+
+
+def useless(
+    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
+) -> list[Reason]:
+    """The slices that make pools of the nodes invalid, and those that are passed over."""
+    if not nodes:
+        return []
+    names = (pool for one in nodes if one.explained for pool, _ in one.explained.pools)
+    reasons = doubled(evidence, map(identifiers.parse_pool, dict.fromkeys(names)))
+    return [*reasons, *passed_over(evidence, pod)]
+
+
+def doubled(evidence: ExplainedMoment, pools_: Iterable[PoolId]) -> list[Reason]:
+    """The slices with which pools are invalid because they have one name in common."""
+    made = (one for place in pools_ for one in hardware.doubled(evidence.views, place))
+    return [*islice(made, NAMES_MAX)]
 
 
 def passed_over(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:

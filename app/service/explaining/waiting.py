@@ -20,6 +20,7 @@ from app.analysis.findings.outgrown import LostDevices
 from app.analysis.findings.report import Finding, FindingKind, Findings, Subject
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
+from app.domain.allocation.allocator import INVALID_POOLS
 from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.allocation.reasons.summary import SummaryBounds
@@ -91,6 +92,8 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
                 changed += published.passed_over(evidence, pod)
             elif untried.cause(evidence.views, pod, evidence.rules):
                 changed += await _unasked(evidence, pod)
+            if INVALID_POOLS in item.text:
+                changed += published.doubled(evidence, evidence.views.inventory.pool_ids())
             if obstacles.ELSEWHERE in item.text:
                 changed += await closed_nodes.unclaimed(evidence, pod)
             shut = await closed_nodes.with_authors(evidence, pod, closed.closings(item.text, pod))

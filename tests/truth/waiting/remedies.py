@@ -86,6 +86,7 @@ def _singles(model: Model, node: str) -> Iterator[str]:
             spec = pool.slices[0]["spec"]
             place = f"{spec['driver']}/{spec['pool']['name']}"
             yield f"state {len(pool.slices)} as resourceSliceCount in pool {place}"
+    yield from _of_names(model, node)
     yield from _of_counters(model, node)
     yield from _of_containers(model, node)
     yield from _of_classes(model, node)
@@ -97,6 +98,20 @@ def _singles(model: Model, node: str) -> Iterator[str]:
         for wish in (wish for either in wishes(claim) for wish in either):
             for what in _of_request(model, node, wish):
                 yield f"{what} in request {wish.name} {place}"
+
+
+def _of_names(model: Model, node: str) -> Iterator[str]:
+    """Each slice of a pool leaves out what one before it has, too."""
+    for pool in model.pools(node):
+        for first, second in itertools.combinations(pool.slices, 2):
+            one, other = ({each["name"] for each in tree["spec"].get("devices") or ()}
+                          for tree in (first, second))  # fmt: skip
+            if one & other:
+                place = f"{first['spec']['driver']}/{first['spec']['pool']['name']}"
+                names = second["metadata"]["name"], first["metadata"]["name"]
+                yield "leave out of slice {} the devices that slice {} of pool {} has".format(
+                    *names, place
+                )
 
 
 def _of_counters(model: Model, node: str) -> Iterator[str]:
@@ -216,6 +231,15 @@ def _count_slices(state: State, count: str, driver: str, pool: str) -> None:
         tree["spec"]["pool"]["resourceSliceCount"] = int(count)
 
 
+def _leave_out(state: State, losing: str, keeping: str, *_: str) -> None:
+    """The slices `losing` without the devices of those before them, which are `keeping`."""
+    having: set[str] = set()
+    for name in sorted({*losing.split(" and "), *keeping.split(" and ")}):
+        spec = state["resourceslices", "", name]["spec"]
+        spec["devices"] = [one for one in spec["devices"] if one["name"] not in having]
+        having |= {one["name"] for one in spec["devices"]}
+
+
 def _tolerate(state: State, key: str, value: str, effect: str, request: str, claim: str) -> None:
     taint = {"key": key, "operator": "Equal", "value": value.removeprefix("="), "effect": effect}
     _request(state, claim, request).setdefault("tolerations", []).append(taint)
@@ -290,6 +314,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     r"remove DeviceTaintRule (\S+)": lambda state, name: state.pop(("devicetaintrules", "", name)),
     r"add (\S+) to counter (\S+) of set (\S+) in pool ([^/]+)/(\S+)": _enlarge,
     r"state (\d+) as resourceSliceCount in pool ([^/]+)/(\S+)": _count_slices,
+    r"leave out of slices? (.+) the devices that slices? (.+) of pool (\S+) ha(?:s|ve)": _leave_out,
     r"tolerate taint ([^:=]+)(=[^:]*)?:(\S+) in request (\S+) of claim (\S+)": (
         lambda state, key, value, *rest: _tolerate(state, key, value or "", *rest)
     ),

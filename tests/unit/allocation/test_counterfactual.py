@@ -357,6 +357,29 @@ def test_slices_are_not_counted_where_that_does_not_help_or_no_number_is_known()
     assert helps(behind, [claim(request())]) == []
 
 
+LEFT_OUT = "leave out of slice{} the devices that slice{} of pool gpu.example.com/pool {}"
+
+
+@pytest.mark.parametrize(
+    ("slices", "losing", "keeping", "count"),
+    [
+        ({"a": "d0 d1", "b": "d1 d2"}, " b", " a", 3),
+        ({"a": "d0", "b": "d1 d0", "c": "d2 d1"}, "s b and c", "s a and b", 3),
+        ({"a": "d0", "b": "d0", "c": "d0 d1"}, "s b and c", " a", 2),
+    ],
+)
+def test_device_that_several_slices_have_is_left_to_the_first(slices, losing, keeping, count):
+    made = [
+        resource_slice(name, *map(device, names.split()), count=len(slices))
+        for name, names in slices.items()
+    ]
+    said = LEFT_OUT.format(losing, keeping, "have" if " and " in keeping else "has")
+    assert helps(made, [claim(request())]) == [said]
+    # A device is there once, however often it was published.
+    lowered = f"lower count to {count} in request r0 of claim ns/claim"
+    assert helps(made, [claim(request("r0", 4))]) == [f"{said} and {lowered}"]
+
+
 def misnamed(*, counter: str = "mem") -> list:
     """A pool whose devices consume counters under names that no set of it has."""
     devices = [

@@ -49,6 +49,7 @@ def of_pool(views: LiveViews, place: PoolId, quirks: Quirks) -> Iterator[Reason]
     newest = pools.newest(everywhere)
     _, text = state_of(views, place)
     yield Reason(text=text, is_kept=True)
+    yield from doubled(views, place)
     yield from used(views, newest)
     for old in views.old_pools(place, quirks):
         yield not_noticed(old, used(views, old.pool.slices))
@@ -81,6 +82,7 @@ def of_slice(
     else:
         _, text = state_of(views, place)
         yield Reason(text=text, is_kept=True)
+        yield from doubled(views, place)
         obsolete = [one for one in everywhere if one not in newest]
         for resource_slice in obsolete[:SLICES_MAX]:
             yield _slice_line(views, resource_slice, is_newest=False)
@@ -128,6 +130,36 @@ def used(views: LiveViews, slices: Sequence[Slice]) -> Iterator[Reason]:
         if count:
             verb = counts.verb(count, "is")
             yield Reason(text=f"{devices_text(count)} {verb} {what}", count=count)
+
+
+def doubled(views: LiveViews, place: PoolId) -> Iterator[Reason]:
+    """The slices that make a pool invalid, because several have one device or counter set."""
+    pool = views.inventory.pool(place)
+    if pool is None or pool.state is not PoolState.INVALID:
+        return
+    having: dict[tuple[str, str], dict[str, None]] = {}
+    for one in pools.newest(views.inventory.slices_of(place)):
+        for device in one.devices:
+            having.setdefault(("device", device.id[2]), {})[one.key] = None
+        for name, _ in one.counter_sets:
+            having.setdefault(("counter set", name), {})[one.key] = None
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (noun, name), slices in having.items():
+        if len(slices) > 1:
+            alike.setdefault((noun, tuple(slices)), []).append(name)
+    for (noun, shared), names in list(alike.items())[:SLICES_MAX]:
+        keys = [ObjectKey(*api_resources.RESOURCE_SLICES, "", key) for key in shared]
+        written = [event for key in keys if (event := views.objects.event(key)) is not None]
+        last = max(written, key=lambda event: event.revision, default=None)
+        texts = [f"{event.key.name} (written {sources.by(event)})" for event in written]
+        text = f"{counts.plural(len(names), noun)} {listed(names, len(names))} of pool "
+        text += f"{'/'.join(place)} {counts.verb(len(names), 'is')} in {len(shared)} slices: "
+        yield Reason(
+            text=text + listed(texts, len(shared)),
+            revision=0 if last is None else last.revision,
+            about=None if last is None else last.key,
+            is_kept=True,
+        )
 
 
 def _slice_line(views: LiveViews, resource_slice: Slice, *, is_newest: bool) -> Reason:

@@ -41,7 +41,7 @@ def repairs(view: NodeView, world: AllocationWorld) -> Iterator[Change]:
     for pool in view.pools:
         if pool.usable:
             continue
-        for repair_of in (pool_repairs.of_slices, pool_repairs.of_counters):
+        for repair_of in (pool_repairs.of_slices, pool_repairs.of_names, pool_repairs.of_counters):
             repair = repair_of(world.inventory, pool.id)
             if repair is not None:
                 yield repair

@@ -7,9 +7,9 @@ from app.domain.allocation.reasons.changes import AllocationWorld
 from app.domain.devices import pools
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
-from app.domain.values import json_tree
+from app.domain.values import counts, json_tree
 from app.domain.values.fields import dra
-from app.domain.values.identifiers import PoolId
+from app.domain.values.identifiers import DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
 
 
@@ -64,6 +64,37 @@ class CountSlices:
         return _republished(world, self.pool, count)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishOnce:
+    """Let each device of a pool be in the first of the slices that have it.
+
+    `keeping` are the slices that keep devices which the slices `losing` have, too.
+    """
+
+    pool: PoolId
+    keeping: tuple[str, ...]
+    losing: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        kept = f"{counts.plural(len(self.keeping), 'slice')} {' and '.join(self.keeping)}"
+        lost = f"{counts.plural(len(self.losing), 'slice')} {' and '.join(self.losing)}"
+        has = counts.verb(len(self.keeping), "has")
+        return f"leave out of {lost} the devices that {kept} of pool {'/'.join(self.pool)} {has}"
+
+    def apply(self, world: AllocationWorld) -> AllocationWorld:
+        """The world in which no device of the pool is in two slices."""
+        names: set[object] = set()
+
+        def leave_out(tree: JsonObject) -> None:
+            devices = [one for one in dra.devices(tree) if one.get("name") not in names]
+            names.update(one.get("name") for one in devices)
+            tree["spec"]["devices"] = devices
+
+        return _republished(world, self.pool, leave_out)
+
+
 def _republished(
     world: AllocationWorld, pool: PoolId, edit: Callable[[JsonObject], None]
 ) -> AllocationWorld:
@@ -87,6 +118,23 @@ def of_slices(inventory: Inventory, pool: PoolId) -> CountSlices | None:
     if stated <= {len(slices)} or 0 in stated:
         return None
     return CountSlices(pool=pool, count=len(slices))
+
+
+def of_names(inventory: Inventory, pool: PoolId) -> PublishOnce | None:
+    """The repair of a pool of which several slices have one device; None if none have."""
+    first: dict[DeviceName, str] = {}
+    keeping: dict[str, None] = {}
+    losing: dict[str, None] = {}
+    for published in pools.newest(inventory.slices_of(pool)):
+        if not published.traits.unique:
+            return None
+        for device in published.devices:
+            keeper = first.setdefault(device.id[2], published.name)
+            if keeper != published.name:
+                keeping[keeper] = losing[published.name] = None
+    if not losing:
+        return None
+    return PublishOnce(pool=pool, keeping=tuple(keeping), losing=tuple(losing))
 
 
 def of_counters(inventory: Inventory, pool: PoolId) -> RenameCounterSets | None:
