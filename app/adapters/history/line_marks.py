@@ -51,6 +51,15 @@ MARKS_MAX = 16
 NUMBERED_MIN = 3
 """The least number of consecutively numbered lines whose numbers are attributed to a viewer."""
 
+_PAGER = r"(?:--More--|-- More --|<--- More --->)(?: ?\(\d{1,3}%\))?"
+_OVERWRITTEN = re.compile(rf"{_PAGER}(?= *[\r\b])[ \r\b]*(?:[\r\b]|$)")
+"""The mark of a pager that it has overwritten with the line behind it."""
+
+_PAUSE = re.compile(rf"(?:{_PAGER}|:)[ \t]*")
+_GOES_ON = re.compile(r"[ \t]+\S|- |[a-z]\w*:(?:\s|$)|[}\]],?$")
+_GOES_ON_BELOW = re.compile(r"[ \t]+\S")
+"""A line within a document, directly below a mark, and below empty lines."""
+
 FRAMED_MIN = 3
 """The least number of consecutive lines between bars that are attributed to a frame."""
 
@@ -306,6 +315,35 @@ def _counted(lines: list[str], pattern: re.Pattern[str]) -> Iterator[tuple[int, 
         last = number
     if begins:
         yield begin, len(lines), begins
+
+
+def unpaged(lines: list[str]) -> list[str]:
+    """The lines without the marks of a pager that waited within a document.
+
+    Its lines below them move up, so that no text within it gets a line more. Empty lines behind the
+    document make up for it. A mark behind which nothing goes on stays: there the text was cut off.
+    """
+    out: list[str] = []
+    moved = 0
+    for at, line in enumerate(lines):
+        if _PAUSE.fullmatch(line) and _goes_on(lines, at + 1):
+            moved += 1
+            continue
+        bare = _OVERWRITTEN.sub("", line, count=1) if line[:1] in "-<" else line
+        if moved and bare.strip() and not _GOES_ON.match(bare):
+            is_border = bare.startswith("---")
+            empty = [""] * moved
+            out += [bare, *empty] if is_border else [*empty, bare]
+            moved = 0
+        else:
+            out.append(bare)
+    return out
+
+
+def _goes_on(lines: list[str], at: int) -> bool:
+    following = next((each for each in islice(lines, at, None) if each.strip()), "")
+    is_next = at < len(lines) and following == lines[at]
+    return (_GOES_ON if is_next else _GOES_ON_BELOW).match(following) is not None
 
 
 def without_additions(lines: list[str]) -> list[str]:

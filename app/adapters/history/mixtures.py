@@ -118,7 +118,7 @@ def take_apart(
         inner, begin, commands = place, stretch.line, commands_of_page
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
-        bare = line_marks.unstamped(line_marks.plain_lines(stretch.lines))
+        bare = line_marks.unstamped(line_marks.unpaged(line_marks.plain_lines(stretch.lines)))
         bare = line_marks.unstreamed(bare)
         shown = line_marks.unnumbered(line_marks.unframed(bare))
         unquoted, depths = line_marks.unquoted(shown)
@@ -385,6 +385,8 @@ class _Block:
                 lines = []
         elif is_last and broken_lines.may_go_on(self._lines, self._at, end):
             self._damage("a terminal may have broken the last line of this document", end - 1)
+        elif is_last and yaml_blocks.is_interrupted(self._lines, end):
+            self._damage(yaml_blocks.INTERRUPTED, end)
         for line_number, value in self._values(lines, number) if lines else ():
             self._take(line_number, value)
         self._at = end
@@ -430,12 +432,7 @@ class _Block:
             bare = ["" if yaml_blocks.ELLIPSIS.match(line) else line for line in lines]
             if bare != lines:
                 dots = next(at for at, line in enumerate(lines) if yaml_blocks.ELLIPSIS.match(line))
-                self._mixture.damaged.append(
-                    InputError(
-                        descriptions.LEFT_OUT,
-                        place=f"{self._place}:{number + dots}",
-                    )
-                )
+                self._damage(descriptions.LEFT_OUT, number - self._first + dots)
                 return self._values(bare, number)
             items = yaml_blocks.items(lines)
             if len(items) < ITEMS_TAKEN_APART_MIN:
@@ -470,8 +467,7 @@ class _Block:
         for tree in printout.objects:
             self._take(number, tree, is_printed=True)
         for at, problem in printout.damage:
-            place = f"{self._place}:{number + at}"
-            self._mixture.damaged.append(InputError(problem, place=place))
+            self._damage(problem, self._at + at)
         self._at += printout.lines
         return True
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from app.adapters.history.enclosed.line_documents import AROUND_APPLIED
+from app.adapters.history.enclosed.yaml_blocks import INTERRUPTED
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
@@ -158,3 +159,73 @@ def test_list_between_quotes_of_what_somebody_asks_for_is_text(tmp_path):
     asked = {**LIST, "items": [CLASS, {**CLAIM, "metadata": {"name": "asked"}}]}
     objects, _ = read(tmp_path, f"{logged(asked)}{logged(CLAIM)}")
     assert set(objects) == {"one"}
+
+
+TEXTS = {"a": "first\n  second: 2\n\nthird\n", "b": "x\n\n\ny"}
+DOC = {
+    **CLAIM,
+    "metadata": {**CLAIM["metadata"], "name": "doc", "uid": "u-3", "annotations": TEXTS},
+}
+PAGED = {**LIST, "items": [*LIST["items"], DOC]}
+PAGED_YAML = yaml.dump(PAGED, Dumper=_AsKubectl, width=1000)
+
+
+def paused(text, mark, every, *, ahead=False):
+    """The lines with a mark behind each so many of them, or at the beginning of the next."""
+    lines = text.rstrip("\n").split("\n")
+    marked = range(every, len(lines), every)
+    return "\n".join(
+        f"{mark}{'' if ahead else chr(10)}{line}" if at in marked else line
+        for at, line in enumerate(lines)
+    )
+
+
+@pytest.mark.parametrize("every", range(2, 9))
+@pytest.mark.parametrize("form", [PAGED_YAML, json.dumps(PAGED, indent=4)], ids=["yaml", "json"])
+@pytest.mark.parametrize(
+    ("mark", "ahead"),
+    [
+        ("--More--", False),
+        ("\x1b[7m--More--(31%)\x1b[27m", False),
+        ("-- More --", False),
+        ("<--- More --->", False),
+        (":", False),
+        ("--More--\r" + " " * 9 + "\r", True),
+        ("--More--" + "\b" * 8 + " " * 8 + "\b" * 8, True),
+    ],
+)
+def test_objects_between_the_marks_of_a_pager_are_the_same(tmp_path, form, mark, ahead, every):
+    plain, _ = read(tmp_path, form)
+    assert plain["doc"]["metadata"]["annotations"] == TEXTS
+    objects, refused = read(tmp_path, paused(form, mark, every, ahead=ahead))
+    assert (objects, refused) == (plain, [])
+
+
+@pytest.mark.parametrize("mark", ["--More--", "-- More --(7%)", "<--- More --->", "...skipping..."])
+@pytest.mark.parametrize("behind", ["", "$ kubectl get nodes\n", "\nnote: I stopped here\n"])
+def test_dump_that_somebody_stopped_to_page_through_is_named(tmp_path, mark, behind):
+    _, refused = read(tmp_path, f"{YAML}{mark}\n{behind}")
+    assert refused == [
+        f"a.txt:{YAML.count(chr(10)) + 1}: the text says that a part was cut off here"
+    ]
+
+
+def test_lines_behind_the_marks_of_a_pager_keep_their_numbers(tmp_path):
+    text = f"{paused(YAML, '--More--', 5)}\n---\n"
+    _, refused = read(tmp_path, f"{text}apiVersion: v1\nkind: [\nmetadata:\n  name: a\n")
+    (problem,) = refused
+    first = text.count("\n") + 1
+    assert any(problem.startswith(f"a.txt:{first + at}") for at in range(4)), problem
+
+
+@pytest.mark.parametrize("every", [10, 12, 19])
+@pytest.mark.parametrize("line", ["(END)", "lines 1-24", "I pressed a key here"])
+def test_document_that_other_words_interrupt_is_named(tmp_path, line, every):
+    _, refused = read(tmp_path, paused(YAML, line, every))
+    assert f"a.txt:{every + 1}: {INTERRUPTED}" in refused
+
+
+@pytest.mark.parametrize("words", ["It fails:\n  a: b\n", "Then\n\n  a: b\n", "* one\n  two\n"])
+def test_words_behind_a_document_do_not_interrupt_it(tmp_path, words):
+    _, refused = read(tmp_path, f"{YAML}{words}")
+    assert refused == []

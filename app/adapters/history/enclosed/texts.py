@@ -30,7 +30,8 @@ _PRINTED = re.compile(
 
 WAS_CUT = re.compile(
     r"^[^\w{]*(?:(?:(?:output|rest|file|log) (?:was )?)?truncated"
-    r"|\d{1,9} (?:more )?lines (?:hidden|omitted|skipped|truncated))\W*$",
+    r"|\d{1,9} (?:more )?lines (?:hidden|omitted|skipped|truncated)"
+    r"|(?<=\.\.\.)skipping|(?<=--)more--[ (\d]*|(?<=-- )more -+[ (\d]*)\W*$",
     re.IGNORECASE,
 )
 """A line that says that a part of the text was cut off, or is not shown."""

@@ -44,6 +44,12 @@ _EXPECTED = re.compile(
 )
 """The type that a test in Go shows above an object, or several, which are not as it expects."""
 
+INTERRUPTED = "a document breaks off before this line, and a part of it may stand below"
+
+_SET_IN_FIELD = re.compile(r"""[ \t]+(?:- )*["']?[a-z][\w./-]*["']?:(?:\s|$)""")
+_HEADING = re.compile(r".*:\s*$")
+"""A line of text whose own content may be set in below it."""
+
 _WORD_FIELD = re.compile(r"(?:apiVersion|kind):[ \t]+[\w./\"'-]+[ \t]*$")
 _TITLES = r"(?:(?:NAMESPACE {2,})?NAME {2,}[A-Z]|LAST SEEN {2,}[A-Z]|Type {2,}Reason {2,})"
 _SHOWN_IN_COMMENT = re.compile(rf"#[ \t]*(?:\$ (?:kubectl|oc|k) |{_TITLES})")
@@ -104,6 +110,13 @@ def end(lines: list[str], at: int) -> int:
         last -= 1
     shown = (each for each in range(last, begin) if _SHOWN_IN_COMMENT.match(lines[each]))
     return next(shown, begin)
+
+
+def is_interrupted(lines: list[str], end: int) -> bool:
+    """Whether fields that are set in stand below the line of text that ends a document."""
+    if end + 1 >= len(lines) or _HEADING.match(lines[end]):
+        return False
+    return _SET_IN_FIELD.match(lines[end + 1]) is not None
 
 
 def indented(lines: list[str], at: int) -> tuple[list[str], int]:
