@@ -41,6 +41,11 @@ _DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _INTEGER_DIGITS_MAX = 19
 _STANDARD = "tag:yaml.org,2002:"
 
+DOUBLED_MIN = 4
+"""The least number of lines with an empty one between each that are attributed to a program."""
+
+_FIRST_OF_DOUBLED = re.compile(rb"(?:---|#|- \S|[\w./\"'-]+:(?:\s|$))[^\n]*\n[ \t\r]*\n")
+
 Scalar = Callable[[str], Any]
 """The value of a scalar without quotes."""
 
@@ -150,7 +155,7 @@ def parse_documents(
     text, as words between lines of `---` are, come only `with_texts`. `scalar` gives scalars
     without quotes their values instead of `plain`.
     """
-    before = first_line - 1
+    content, step = undoubled(content)
     builder = _TreeBuilder(place, limits)
     line = first_line
     try:
@@ -173,20 +178,21 @@ def parse_documents(
                 builder.alias(event.anchor or "")
             elif isinstance(event, DocumentStartEvent):
                 builder.reset()
-                line = event.end_mark.line + 1 + before if event.end_mark else line
+                line = event.end_mark.line * step + first_line if event.end_mark else line
     except _RepeatedKey as problem:
-        at = event.start_mark.line + 1 + before if event.start_mark else line
+        at = event.start_mark.line * step + first_line if event.start_mark else line
         raise InputError(
             f"the key {problem} stands twice in one object",
             place=f"{place}:{at}",
             cure="take one of the two out",
         ) from problem
     except _KeyIsNoScalar as problem:
-        at = event.start_mark.line + 1 + before if event.start_mark else line
-        _check_is_no_template(content, at - before, at - before, f"{place}:{at}")
+        last = event.start_mark.line + 1 if event.start_mark else 1
+        at = (last - 1) * step + first_line
+        _check_is_no_template(content, last, last, f"{place}:{at}")
         raise InputError("a mapping key is not a scalar", place=f"{place}:{at}") from problem
     except yaml.YAMLError as problem:
-        at_fault = _problem_place(problem, content, place, before)
+        at_fault = _problem_place(problem, content, place, first_line, step)
         if isinstance(problem, yaml.MarkedYAMLError) and problem.problem_mark is not None:
             last = problem.problem_mark.line + 1
             first = last if problem.context_mark is None else problem.context_mark.line + 1
@@ -194,6 +200,20 @@ def parse_documents(
         raise InputError(_problem_text(problem), place=at_fault) from problem
     except (UnicodeDecodeError, ValueError) as problem:
         raise InputError(f"it is not YAML in UTF-8: {problem}", place=place) from problem
+
+
+def undoubled(content: bytes) -> tuple[bytes, int]:
+    """The content and 1; without the empty lines behind each of its lines, if it has them, and 2.
+
+    A mail or a page may put them there, also within the texts of fields. Nobody separates the
+    fields of an object so, and the lines that were empty before are kept.
+    """
+    if _FIRST_OF_DOUBLED.match(content) is None:
+        return content, 1
+    lines = content.split(b"\n")
+    if len(lines) < 2 * DOUBLED_MIN or any(line.strip() for line in lines[1::2]):
+        return content, 1
+    return b"\n".join(lines[::2]), 2
 
 
 def _check_is_no_template(content: bytes, first: int, last: int, place: str) -> None:
@@ -264,9 +284,13 @@ def _problem_text(problem: yaml.YAMLError) -> str:
     return f"it is not YAML: {' '.join(str(problem).split())}"
 
 
-def _problem_place(problem: yaml.YAMLError, content: bytes, place: str, before: int) -> str:
+def _problem_place(
+    problem: yaml.YAMLError, content: bytes, place: str, first_line: int, step: int
+) -> str:
     if isinstance(problem, ReaderError):
-        line = content.count(b"\n", 0, problem.position) + 1 + before
+        line = content.count(b"\n", 0, problem.position) * step + first_line
         return f"{place}:{line}"
     mark = problem.problem_mark if isinstance(problem, yaml.MarkedYAMLError) else None
-    return place if mark is None else f"{place}:{mark.line + 1 + before}:{mark.column + 1}"
+    if mark is None:
+        return place
+    return f"{place}:{mark.line * step + first_line}:{mark.column + 1}"

@@ -229,3 +229,41 @@ def test_document_that_other_words_interrupt_is_named(tmp_path, line, every):
 def test_words_behind_a_document_do_not_interrupt_it(tmp_path, words):
     _, refused = read(tmp_path, f"{YAML}{words}")
     assert refused == []
+
+
+SCALARS = (
+    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations:\n    a: |\n      b\n\n"
+    "\n        c: d\n    e: |+\n      f\n\n    g: >-\n      h\n      i\n\n      j\n"
+    '    k: l\n      m\n\n      n\n    o: "p\n      q\n\n      r"\n    s: |-\n      t\n'
+)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.yaml"])
+@pytest.mark.parametrize("before", ["", "# made by hand\n", "---\n", "I see:\n"])
+@pytest.mark.parametrize("end", ["\n\n", "\n  \n", "\r\n\r\n"])
+def test_empty_line_behind_each_line_is_in_no_text(tmp_path, name, before, end):
+    values = yaml.safe_load(SCALARS)["metadata"]["annotations"]
+    assert values["a"] == "b\n\n\n  c: d\n"
+    second = SCALARS.replace("web", "db").replace("  k: l", "  k: u")
+    text = f"{before}{SCALARS}---\n{second}"
+    objects, refused = read(tmp_path, text.replace("\n", end), name)
+    assert refused == []
+    assert objects["web"]["metadata"]["annotations"] == values
+    assert objects["db"]["metadata"]["annotations"] == {**values, "k": "u m\nn"}
+
+
+def test_empty_lines_that_only_one_text_has_stay(tmp_path):
+    text = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  annotations:\n    a: |\n"
+    objects, _ = read(tmp_path, text + "\n\n".join(f"      {at}" for at in range(20)), "a.yaml")
+    assert objects["web"]["metadata"]["annotations"]["a"].count("\n") >= 38
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.yaml"])
+def test_problem_between_empty_lines_is_where_it_stands(tmp_path, name):
+    text = f"{SCALARS}---\n{SCALARS.replace('web', 'db')}  name: twice\n".replace("\n", "\n\n")
+    wanted = text[: text.index("  name: twice")].count("\n") + 1
+    path = tmp_path / name
+    path.write_text(text)
+    with open_history([path], ReadOptions(keep_going=True)) as history:
+        assert {record.name for record in history.records()} <= {"web"}
+        assert [place for place, _ in history.refused_places] == [f"{name}:{wanted}"]
