@@ -5,8 +5,9 @@ that the log has at one instant comes earlier. They are applied to the object as
 the result is another, equally legal history. A client that writes about one pod has the answer to
 each request before it sends the next one.
 
-What is sent about an object that was deleted meanwhile is refused. The audit log has the line of
-such a request, as that of a request that changes nothing; the watch streams show neither.
+What is sent about an object that was deleted meanwhile is refused, and so is an Event that comes
+when its namespace is to end. The audit log has the line of such a request, as that of a request
+that changes nothing; the watch streams show neither.
 """
 
 import heapq
@@ -31,7 +32,7 @@ FIRST_VERSION = 100
 _LEAST = 200
 """Microseconds between a request, its commit and its answer, at the least."""
 
-_WORDS = {"Conflict": "has been modified", "NotFound": "not found"}
+_WORDS = {"Conflict": "has been modified", "NotFound": "not found", "Forbidden": "is forbidden"}
 
 _WATCHED = {
     EventType.OBJECT_CREATED: "ADDED",
@@ -118,6 +119,8 @@ def retell(
     (path / "watch").mkdir(parents=True, exist_ok=True)
     story = _Story(path, chance, answers, step)
     before: dict[ObjectKey, JsonObject] = {}
+    events = tuple(events)
+    reported = {_reported_act(event) for event in events if event.key.resource == "events"}
     queue: list[tuple[Instant, int, Event, JsonObject | None, Late | None]] = []
     for event in events:
         if not event.is_about_object:
@@ -136,6 +139,8 @@ def retell(
         while refused and refused[0].at <= at:
             story.refuse(refused.popleft())
         story.tell(event, old, at, found)
+        if _has_tried(event, old) and (event.uid, event.stamp.time) not in reported:
+            story.refuse_report(event, at)
     while refused:
         story.refuse(refused.popleft())
     story.finish()
@@ -230,6 +235,12 @@ class _Story:
         """One request that comes to nothing, at its instant."""
         self._send(vain.key, vain.uid, vain.subresource, vain.at)
 
+    def refuse_report(self, event: Event, at: Instant) -> None:
+        """The Event of an attempt, which is refused because the namespace of the pod is ending."""
+        pod = event.key
+        name = f"{pod.name}.{event.revision:x}"
+        self._send(ObjectKey("events.k8s.io", "events", pod.namespace, name), "", "", at)
+
     def _send(
         self,
         key: ObjectKey,
@@ -250,6 +261,8 @@ class _Story:
             subresource, "update"
         )
         reason, code = ("Conflict", 409) if key in self._objects else ("NotFound", 404)
+        if key.resource == "events":
+            verb, reason, code = "create", "Forbidden", 403
         answer: JsonObject = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -373,6 +386,27 @@ class _Story:
         return _Line(
             version=self._version, commit=self._now, asked=asked, answered=answered, tree=line
         )
+
+
+def _reported_act(event: Event) -> tuple[str, Instant]:
+    """The pod (a uid) and the instant of the act that an Event object tells of."""
+    return json_tree.text(event.object, "involvedObject", "uid"), event.stamp.time
+
+
+def _has_tried(event: Event, old: JsonView | None) -> bool:
+    """Whether the scheduler binds a pod, or writes another refusal: it reports both."""
+    if event.key.resource != "pods" or event.stamp.actor.user != SCHEDULER:
+        return False
+    path = ("spec", "nodeName")
+    is_bound = json_tree.text(event.object, *path) != json_tree.text(old or {}, *path)
+    return is_bound or _refusal(event.object) not in (None, _refusal(old or {}))
+
+
+def _refusal(pod: JsonView) -> str | None:
+    for each in json_tree.objects(pod, "status", "conditions"):
+        if (each.get("type"), each.get("status")) == ("PodScheduled", "False"):
+            return json_tree.text(each, "message")
+    return None
 
 
 def _subjects(event: Event, here: JsonView | None, tree: JsonView) -> set[str]:

@@ -86,20 +86,28 @@ class RefusedRequest:
     """A request without a write: its user, its instant and its object.
 
     The name of the object is empty where the server would have generated it. `is_rejected` is
-    whether it failed; others, such as a dry run, only changed nothing.
+    whether it failed; others, such as a dry run, only changed nothing. `is_unmade` is whether it
+    would have made an object, and was refused.
     """
 
     user: str
     at: Instant
     key: ObjectKey
     is_rejected: bool = True
+    is_unmade: bool = False
 
     @classmethod
     def of(cls, event: Event) -> "RefusedRequest":
         """The request that an event of a recording holds."""
         origin, user = event.stamp.origin, event.stamp.actor.user
         at = Instant(event.stamp.time if origin is None else origin.asked)
-        return cls(user=user, at=at, key=event.key, is_rejected=refusals.is_rejected(event))
+        return cls(
+            user=user,
+            at=at,
+            key=event.key,
+            is_rejected=refusals.is_rejected(event),
+            is_unmade=refusals.is_unmade(event),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

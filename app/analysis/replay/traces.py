@@ -6,7 +6,7 @@ random values and times of a clock.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -86,7 +86,8 @@ class Trace:
     near the end of a run were due, `ready` when they could be made, attempts among them.
     `ends` has the instants at which namespaces of a name began to end, `ended` those of the
     namespaces that are ending, `crossing` the revisions of Events that were stored afterwards and
-    asked for before.
+    asked for before, `refused_reports` the names and instants of the scheduler's Events that were
+    refused, by namespace (None where a recording may lack them).
     `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
     to their meaning. Without `pods_observed`, the observed generations in conditions of pods are
     left out. `read` may spare reading facts.
@@ -118,6 +119,7 @@ class Trace:
     crossing: set[int] = field(default_factory=set)
     ended: dict[str, Instant] = field(default_factory=dict)
     ends: dict[str, list[Instant]] = field(default_factory=lambda: defaultdict(list))
+    refused_reports: Mapping[str, Sequence[tuple[str, Instant]]] | None = None
     skew: int = 0
     read: FactReader | None = None
 
@@ -130,6 +132,26 @@ class Trace:
         ends = self.ends.get(namespace, ())
         until = now + tolerances.TABLE.same_attempt
         return next((each for each in ends if now <= each <= until), None)
+
+    def refused_from(self, pod: ObjectKey, now: Instant) -> Instant | None:
+        """The instant from which the end of a namespace refuses an Event about an act of now.
+
+        None if it refuses none. A recording that has failed requests has that of the Event, however
+        long it waited. Otherwise the Event came soon. A name that is too long gives an Event none.
+        """
+        if self.refused_reports is None:
+            return self.soon_ends(pod.namespace, now)
+        near = tolerances.TABLE.same_attempt
+        sent = max(
+            (
+                at
+                for name, at in self.refused_reports.get(pod.namespace, ())
+                if at >= now - near and (name.startswith(f"{pod.name}.") or "." not in name)
+            ),
+            default=now - near - 1,
+        )
+        ends = self.ends.get(pod.namespace, ())
+        return next((each for each in ends if now <= each <= sent + near), None)
 
     def begin(self, event: Event) -> None:
         """Adds the last event of an object that existed before the first step."""

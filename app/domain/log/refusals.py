@@ -13,6 +13,8 @@ CODES = (400, 403, 422)
 
 _REJECTED_FROM = 400
 
+_CONFLICT = 409
+
 _INTERNAL = 500
 
 _UNREACHED = "failed calling webhook"
@@ -53,6 +55,16 @@ def is_rejected(event: Event) -> bool:
     if event.type is not EventType.REQUEST_OBSERVED:
         return False
     return (_request(event.object).code or 0) >= _REJECTED_FROM
+
+
+def is_unmade(event: Event) -> bool:
+    """Whether an event is a creation that failed, other than for an object that is there."""
+    if event.type is not EventType.REQUEST_OBSERVED:
+        return False
+    request = _request(event.object)
+    code = request.code or 0
+    is_creation = (request.verb, request.subresource) == ("create", "")
+    return is_creation and code >= _REJECTED_FROM and code != _CONFLICT
 
 
 def verb(event: Event) -> str:

@@ -1,10 +1,13 @@
 """Reports that wait to be written, and the reports of later attempts that repeat them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.acts import RefusedRequest
+from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.recording import ReportTime
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
@@ -13,7 +16,7 @@ from app.domain.log.event import Stamp
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
-from app.service.replays.deciding.late_reports import LateReports, is_refusal
+from app.service.replays.deciding.late_reports import LateReports, is_refusal, refused_reports
 from app.service.replays.deciding.run import Run
 
 POD = "uid-p"
@@ -35,11 +38,56 @@ def created(tree):
     return CreateObject(key=KEY, version="v1", tree=tree)
 
 
-@pytest.mark.parametrize(("ends", "until"), [(4, 5), (5, 6), (400_005, 400_006), (600_005, 5)])
-def test_report_that_is_not_recorded_is_refused_once_its_namespace_is_about_to_end(ends, until):
+@pytest.mark.parametrize(
+    ("ends", "refused", "until"),
+    [
+        (4, None, 5),
+        (5, None, 6),
+        (400_005, None, 400_006),
+        (600_005, None, 5),
+        (5, [], 5),
+        (5, [("p.1", 9)], 6),
+        (5, [("f0-0-a", 9)], 6),
+        (5, [("p2.1", 9)], 5),
+        (3_000_005, [("p.1", 3_000_009)], 3_000_006),
+        (3_000_005, [("p.1", 9)], 5),
+        (700_005, [("p.1", 100_000)], 5),
+    ],
+)
+def test_report_that_is_not_recorded_is_refused_once_its_namespace_is_about_to_end(
+    ends, refused, until
+):
+    """Where failed requests are recorded: only with that of an Event of the pod, or of any name."""
     late = reports()
     late._recorded.ends["default"].append(Instant(ends))
+    late._recorded.refused_reports = None if refused is None else {"default": refused}
     assert late.put_off(created(failure("7")), Instant(5)) == until
+
+
+REFUSED = RefusedRequest(user=SCHEDULER, at=Instant(9), key=KEY, is_unmade=True)
+CONFLICT = replace(REFUSED, key=ObjectKey("", "pods", "default", "p"), is_unmade=False)
+
+
+@pytest.mark.parametrize(
+    ("requests", "asked", "is_lossy", "expected"),
+    [
+        ((REFUSED,), 3, False, {"default": [("p.1", 9)]}),
+        ((CONFLICT,), 3, False, {}),
+        ((replace(REFUSED, user="system:node:n1"),), 3, False, {}),
+        ((replace(REFUSED, is_unmade=False),), 3, False, {}),
+        ((), 3, False, None),
+        ((replace(CONFLICT, is_rejected=False),), 3, False, None),
+        ((CONFLICT,), 0, False, None),
+        ((CONFLICT,), 3, True, None),
+    ],
+)
+def test_log_of_failed_requests_has_those_of_refused_reports(requests, asked, is_lossy, expected):
+    """Unless its Events are from another source, or lines are lost."""
+    stamp = SimpleNamespace(origin=SimpleNamespace(asked=asked))
+    act = SimpleNamespace(user=SCHEDULER, event=SimpleNamespace(key=KEY, stamp=stamp))
+    lost = SimpleNamespace(omissions=SimpleNamespace(lost=SimpleNamespace(has_any=is_lossy)))
+    recording = SimpleNamespace(acts=[act], refusals=requests, written_by={}, lacks=lost)
+    assert refused_reports(recording) == expected
 
 
 def test_third_report_of_one_version_is_only_counted():

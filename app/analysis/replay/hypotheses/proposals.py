@@ -202,7 +202,7 @@ class Proposals:
             )
         yield from removals.removed_last(sides, self._recorded)
         yield from removals.written_last(sides, self._recorded)
-        yield from removals.refused_reports(sides, uid, key.namespace, self._recorded)
+        yield from removals.refused_reports(sides, uid, key, self._recorded)
         yield from self._attempts(sides, uid)
         yield from self._successors.lost(uid, "the pod", again)
         yield from self._hiding(self._hidden(sides, again) | self._place_in_vain(again, uid), sides)

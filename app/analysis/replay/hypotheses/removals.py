@@ -49,7 +49,7 @@ def emptied(sides: Sides, namespace: str, recorded: Trace) -> Iterator[Hypothesi
 
 
 def refused_reports(
-    sides: Sides, pod: str, namespace: str, recorded: Trace
+    sides: Sides, pod: str, key: ObjectKey, recorded: Trace
 ) -> Iterator[Hypothesis]:
     """A hypothesis about Events that came when their namespace was to end, and were refused.
 
@@ -57,7 +57,7 @@ def refused_reports(
     """
     if sides.aspect is not Aspect.SAID or sides.only_recorded or not sides.only_again:
         return
-    if all(recorded.soon_ends(namespace, step.time) for step in sides.only_again):
+    if all(recorded.refused_from(key, step.time) for step in sides.only_again):
         yield Hypothesis(
             reason=DifferenceClass.RACE,
             detail="the Event came when the namespace was to end, and was refused",

@@ -5,18 +5,21 @@ the same version of the pod as a report that still waits, it repeats that report
 4.3).
 """
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.facts import ConditionSet, is_failed_attempt, subject_of
 from app.analysis.replay.recording import Recording
+from app.analysis.replay.traces import is_event_object
 from app.analysis.replay.variants import Variant
+from app.analysis.replay.writers import short_name
 from app.domain.controllers.scheduling.reports.events import COMPONENT
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import CreateObject
-from app.domain.values import condition_types, event_reasons, json_tree
+from app.domain.values import api_resources, condition_types, event_reasons, json_tree
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -85,7 +88,7 @@ class LateReports:
 
         One that is not recorded was refused where its namespace is about to end.
         """
-        at = self._reported_at(command.tree, now) or self._refused_at(command.key, now)
+        at = self._reported_at(command.tree, now) or self._refused_at(command, now)
         until = Instant(max(at or now, now))
         if _is_failure(command.tree):
             self._waiting[_attempt_of(command.tree)] = (command.key, until)
@@ -113,9 +116,11 @@ class LateReports:
             return Instant(evicted + tolerances.MILLI)
         return report.at
 
-    def _refused_at(self, report: ObjectKey, now: Instant) -> Instant | None:
+    def _refused_at(self, report: CreateObject, now: Instant) -> Instant | None:
         """The instant from which the end of its namespace refuses an Event that is not recorded."""
-        end = self._recorded.soon_ends(report.namespace, now)
+        name = core.event_object(report.tree).subject.name
+        pod = ObjectKey(*api_resources.PODS, report.key.namespace, name)
+        end = self._recorded.refused_from(pod, now)
         return None if end is None else Instant(end + 1)
 
     def _repeated_at(self, uid: str, now: Instant) -> Instant | None:
@@ -126,6 +131,30 @@ class LateReports:
             if pod == uid and instants and instants[0] >= now
         ]
         return min(left, key=lambda instants: instants[0]).popleft() if left else None
+
+
+def refused_reports(recording: Recording) -> Mapping[str, Sequence[tuple[str, Instant]]] | None:
+    """The names and instants of new Events of the scheduler that were refused, by namespace.
+
+    None where a recording may lack them: it has no failed request, no request of an Event of the
+    scheduler (Events come from another source), or has lost lines.
+    """
+    has_requests = any(
+        act.user == SCHEDULER
+        and is_event_object(act.event.key)
+        and act.event.stamp.origin is not None
+        and act.event.stamp.origin.asked
+        for act in recording.acts
+    )
+    has_failed = any(each.is_rejected for each in recording.refusals)
+    if not (has_requests and has_failed) or recording.lacks.omissions.lost.has_any:
+        return None
+    users = {SCHEDULER, *recording.written_by.get(short_name(SCHEDULER), ())}
+    refused: dict[str, list[tuple[str, Instant]]] = defaultdict(list)
+    for each in recording.refusals:
+        if each.is_unmade and each.user in users and is_event_object(each.key):
+            refused[each.key.namespace].append((each.key.name, each.at))
+    return refused
 
 
 def is_refusal(body: JsonObject, pod: JsonView) -> bool:

@@ -38,6 +38,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.replays.deciding.circumstances import RecordedTies
+from app.service.replays.deciding.late_reports import refused_reports
 from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.runs import ControlPlane, Runs
 from app.service.replays.deciding.violations import judged, unsure_of, violations_of
@@ -335,6 +336,7 @@ def _sorted_out(
             recording.take_implied(each, known)
         recording.take(event, known)
     recording.finish()
+    recording.trace.refused_reports = refused_reports(recording)
     recording.stays_decoded = len(events) <= decoded_max
     for event in events:
         recording.release(event)
