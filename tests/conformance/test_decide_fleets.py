@@ -43,6 +43,10 @@ from tests.simulation.fleet_acts import ROUTINE, UPKEEP
 pytestmark = pytest.mark.timeout(0)
 """Runs are bounded in number; how long they take is a matter of the machine."""
 
+NOT_JUDGED = (
+    f"a binding by {{}} for a scheduler apart from kube-scheduler ({BATCH}), taken as recorded"
+)
+
 ACTS = 60
 """The acts of a world, if no other number is said."""
 
@@ -300,7 +304,7 @@ async def test_pods_of_another_scheduler_accuse_nobody(source, blamed, tmp_path)
     if not blamed:
         assert report.violations == {}
         author = "an unknown author" if source == "watch" else "alice"
-        assert report.not_comparable[f"a binding by {author}, taken as recorded"] == 1
+        assert report.not_comparable[NOT_JUDGED.format(author)] == 1
 
 
 @draws.in_turn("ways")
@@ -336,7 +340,7 @@ async def test_scheduler_that_reports_under_its_own_user_accuses_nobody(user, tm
     is_other = user != SCHEDULER
     assert report.explained is is_other
     if is_other:
-        assert report.not_comparable[f"a binding by {user}, taken as recorded"] == 1
+        assert report.not_comparable[NOT_JUDGED.format(user)] == 1
 
 
 def _is_binding(line, user):

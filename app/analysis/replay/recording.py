@@ -444,6 +444,7 @@ class Recording:
     def _note_placed(self, event: Event, before: JsonObject | None, author: str) -> None:
         """Counts allocations and bindings by an outsider or an unknown author."""
         who = "an unknown author" if author == UNNAMED else author
+        who += self._writers.apart(event, before)
         match event.key.resource:
             case "resourceclaims" if _is_given(event.object, before, "status", "allocation"):
                 what = f"an allocation by {who}"

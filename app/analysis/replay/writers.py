@@ -117,6 +117,13 @@ class Writers:
         is_bound = core.scheduler_name(event.object) in self._foreign
         return is_bound and before is not None and not core.node_name(before)
 
+    def apart(self, event: Event, before: JsonView | None) -> str:
+        """The words for the schedulers that a write is of, apart from kube-scheduler; or empty."""
+        if not self.is_foreign(event, before):
+            return ""
+        names = {core.scheduler_name(event.object)} & self._foreign or self._foreign
+        return f" for a scheduler apart from kube-scheduler ({', '.join(sorted(names))})"
+
     @property
     def names(self) -> Mapping[str, Sequence[str]]:
         """The names of controllers by the user name of their writes."""

@@ -119,6 +119,22 @@ def test_writes_of_a_user_who_reports_for_another_scheduler_are_foreign():
     assert [writers.is_foreign(each, None) for each in (usual, other)] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("key", "user", "pod_of_scheduler", "names"),
+    [
+        (POD, "me", "mine", "mine"),
+        (POD, "me", "default-scheduler", "mine, other"),
+        (CLAIMS._replace(name="c"), "me", "", "mine, other"),
+        (CLAIMS._replace(name="c"), "redra:import", "", ""),
+    ],
+)
+def test_words_name_the_schedulers_apart_from_kube_scheduler(key, user, pod_of_scheduler, names):
+    """That of the pod; of a write that does not say it, all whose choices are not judged."""
+    tree = {"spec": {"schedulerName": pod_of_scheduler}} if pod_of_scheduler else {}
+    words = Writers(DECIDED, {"mine", "other"}, {"me"}).apart(event(key, tree, user=user), None)
+    assert words == (names and f" for a scheduler apart from kube-scheduler ({names})")
+
+
 def test_first_half_of_a_removal_is_part_of_it():
     before = {"metadata": {"deletionTimestamp": "t1", "deletionGracePeriodSeconds": 30}}
     after = {"metadata": {"deletionTimestamp": "t2", "deletionGracePeriodSeconds": 0}}
