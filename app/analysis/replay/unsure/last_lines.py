@@ -116,6 +116,8 @@ class LastLines:
     _reserved: dict[str, frozenset[str]] = field(default_factory=dict)
     _owned: dict[str, set[tuple[ObjectKey, str]]] = field(default_factory=lambda: defaultdict(set))
     _ended: dict[str, Instant] = field(default_factory=dict)
+    _gone: dict[ObjectKey, Instant] = field(default_factory=dict)
+    """When the last objects of keys may have been gone at the earliest."""
     _slowest: dict[str, int] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)
     _unmade: dict[ObjectKey, "_NamedUnseen | None"] = field(default_factory=dict)
@@ -156,6 +158,7 @@ class LastLines:
         if is_end:
             self._living.pop(key, None)
             self._ended[event.uid] = known
+            self._gone[key] = Instant(min(known, (origin and origin.asked) or known))
             return
         for owner in meta.owners(event.object):
             self._owned[owner.uid].add((key, event.uid))
@@ -358,18 +361,24 @@ class LastLines:
         """The objects whose writes the last ones of others show, and what was made for them.
 
         Lines stand in the order of answers: those of these writes may come after the end. If there
-        is another claim for the same entry, the name is wrong, and nothing is lost.
+        was another claim for the same entry, the name is wrong, and nothing is lost.
         """
         for line, span in self._shown:
             if self._ends_at - span.until <= IN_FLIGHT and self._hides(span):
                 yield line
         for each in self._unseen.values():
-            if each.entry and self._made.get((each.made_uid, each.entry)) in self._living:
+            other = self._made.get((each.made_uid, each.entry), _NO_KEY)
+            if each.entry and self._was_there(other, each.act):
                 continue
             span = WriteSpan(Instant(each.act.sent - IN_FLIGHT), each.act.known)
             if self._ends_at - each.act.known <= IN_FLIGHT and self._hides(span):
                 yield LostLine(each.key, each.uid, span.since)
                 yield LostLine(each.made, each.made_uid, span.since)
+
+    def _was_there(self, key: ObjectKey, act: _Act) -> bool:
+        """Whether an object was not gone yet at an act, however much clocks differ."""
+        gone = self._gone.get(key, _FIRST)
+        return key in self._living or gone > act.known + CLOCK_TOLERANCE
 
     def _hides(self, span: WriteSpan) -> bool:
         """Whether one more line may be lost in a time; notes it if so."""
@@ -424,5 +433,5 @@ def _may_have_ended(each: _Living, user: str) -> bool:
 _UNSEEN = {"Pod": "pods", "Node": "nodes"}
 """The resources of the kinds for which controllers act as soon as an object is made."""
 
-_NEVER = Instant(2**62)
+_FIRST, _NEVER = Instant(0), Instant(2**62)
 _NO_KEY = ObjectKey("", "", "", "")

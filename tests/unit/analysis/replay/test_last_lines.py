@@ -136,6 +136,8 @@ LABELLED = state(CLAIM, "alice", "patch", status=ALLOCATED)
 RUNNING = state(POD, spec={"nodeName": "n"})
 ENDING = state(POD, spec={"nodeName": "n"}, ending="2026-01-01T00:00:00Z")
 FINISHED = state(POD, status={"phase": "Failed"})
+GONE = state(OTHER, ends=True)
+LATER_SETS = [state(SET)] * 2
 LATER = [state(OTHER)] * 16
 """Lines of other objects, one each second."""
 
@@ -218,6 +220,11 @@ LATER = [state(OTHER)] * 16
         ((naming("alice"), PLACED, OF_ENTRY), []),
         ((naming("alice"), PLACED), [CLAIM, POD]),
         ((naming("alice"), OF_ENTRY, state(OTHER, ends=True), PLACED), [CLAIM, POD]),
+        # nor when that claim goes later, and not in the moment of the act
+        ((naming("alice"), OF_ENTRY, PLACED, *LATER_SETS[:1], GONE), []),
+        ((naming("alice"), PLACED, OF_ENTRY, GONE), []),
+        ((naming("alice"), OF_ENTRY, PLACED, GONE), [CLAIM, POD]),
+        ((naming("alice"), state(OTHER, owner=POD, entry="h"), PLACED, GONE, GONE), [CLAIM, POD]),
         ((naming("alice"), state(OTHER, owner=POD, entry="h"), PLACED), [CLAIM, POD]),
         # the scheduler's line shows a name whose own line is answered later
         ((state(POD), MADE, naming(SCHEDULER)), [POD]),
