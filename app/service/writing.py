@@ -22,6 +22,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
@@ -60,6 +61,9 @@ from app.ports import EventLog, UidSource
 from app.service.cluster_clock import ClusterClock
 
 _log = logging.getLogger("redra")
+
+STOP_SECONDS = 2.0
+"""The time in which a writer that is stopped looks whether its last append was stored."""
 
 _CLOSED = "the server is stopping, or is reading the history again"
 
@@ -309,10 +313,15 @@ class GroupWriter:
                     if is_last or not left:
                         return
                     batch = self._decide_all(left)
-        except BaseException:
+        except BaseException as problem:
+            stopped = LogUnavailable("the writer was stopped")
+            if isinstance(problem, anyio.get_cancelled_exc_class()):
+                # The commit may have been on its way: who is refused tries again.
+                with anyio.move_on_after(STOP_SECONDS, shield=True), suppress(LogError):
+                    await self._settle_failure(batch.requests, stopped)
             for request in batch.requests:
                 if not request.is_settled:
-                    request.fail(LogUnavailable("the writer was stopped"))
+                    request.fail(stopped)
             raise
 
     async def _store(self, batch: _Batch) -> None:

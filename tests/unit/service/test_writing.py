@@ -795,3 +795,46 @@ async def test_what_waits_when_the_writer_stops_is_refused() -> None:
         "a: the writer was stopped",
         "b: the server is stopping, or is reading the history again",
     ]
+
+
+class Unanswered(MemoryLog):
+    """A log that stores appends, and whose answer to those of config maps never comes."""
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        head = await super().append(history, expected=expected, events=events, leases=leases)
+        if events[0].key.resource == "configmaps":
+            await anyio.sleep_forever()
+        return head
+
+
+async def test_what_was_stored_when_the_writer_stops_is_not_refused() -> None:
+    """As when a history is renamed: a client who gets 503 sends the same again."""
+    log = Unanswered(MemoryStore())
+    told: list[str] = []
+
+    async def create(history: HistoryRuntime, name: str) -> None:
+        try:
+            outcome = await history.submit(config_map(name), actor=ALICE)
+            assert outcome.event is not None
+            told.append(f"{name}: stored at {outcome.event.revision}")
+        except LogUnavailable as problem:
+            told.append(f"{name}: {problem}")
+
+    async with anyio.create_task_group() as tasks, running_history(log=log) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        for name in ("a", "b"):
+            tasks.start_soon(create, history, name)
+            await anyio.wait_all_tasks_blocked()
+    events = await log.read(history.info.id, after=Revision(0), limit=10)
+    assert [event.key.name for event in events] == ["default", "a"]
+    assert told == [
+        "a: stored at 2",
+        "b: the server is stopping, or is reading the history again",
+    ]
