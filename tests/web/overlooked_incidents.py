@@ -120,6 +120,30 @@ def driver_crashes_behind_its_slice(new):
     )  # fmt: skip
 
 
+def class_is_edited_for_other_hardware(new):
+    """A class is changed to a model that no node has yet; pods of the former one wait."""
+    driver, host, old, newer = f"{new('d')}.test", new("host"), new("old"), new("newer")
+    classes = [class_of("c", driver), class_of("c", driver)]
+    for tree, model in zip(classes, (old, newer), strict=True):
+        tree["spec"]["selectors"] = cel(f"device.attributes['{driver}'].model == '{model}'")
+    devices = [{"name": name, "attributes": {"model": {"string": old}}} for name in ("x", "y")]
+    return Invented(
+        about="job",
+        told=(rf"class c selected {driver}/{host}/\S+ for request dev of claim want until it was "
+              rf"changed, by redra",),
+        steps=(
+            {"apply": [*lab(driver, slice_of("s", driver, host, devices, nodeName=host), on=host),
+                       classes[0], claim("first", "lab", ask("c")),
+                       pod("one", "lab", claim="first")]},
+            {"wait": 5},
+            {"apply": [classes[1]]},
+            {"wait": 5},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
 def two_drivers_publish_one_pool(new):
     """Two replicas of a driver publish the devices of one fabric, each in a slice of its own."""
     driver, pool, names = f"{new('d')}.test", new("fabric"), (new("first"), new("second"))
@@ -172,6 +196,7 @@ OVERLOOKED = (
     node_of_a_shared_claim_lost_its_label,
     newer_class_takes_the_name_of_a_resource,
     two_drivers_publish_one_pool,
+    class_is_edited_for_other_hardware,
 )
 
 PLACED = (driver_crashes_behind_its_slice, configuration_is_for_the_other_alternative)

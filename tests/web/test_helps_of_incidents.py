@@ -131,6 +131,16 @@ def publish_each_device_once(made):
     return ({"apply": [second]},)
 
 
+def label_the_node_again(made):
+    (host,) = steps_of(made, "Node", "host")
+    return ({"apply": [host]},)
+
+
+def select_as_before(made):
+    *_, former, _ = steps_of(made, "DeviceClass")
+    return ({"apply": [former]},)
+
+
 counted, misplaced, quiet = counted_incidents, misplaced_incidents, quiet_incidents
 night, overlooked = night_incidents, overlooked_incidents
 
@@ -156,6 +166,16 @@ HELPS = [
         overlooked.newer_class_takes_the_name_of_a_resource,
         "take extendedResourceName",
         take_the_name_of_the_resource,
+    ),
+    (
+        overlooked.node_of_a_shared_claim_lost_its_label,
+        "label node host",
+        label_the_node_again,
+    ),
+    (
+        overlooked.class_is_edited_for_other_hardware,
+        "give deviceclass c the selector back",
+        select_as_before,
     ),
     (overlooked.two_drivers_publish_one_pool, "leave out of slice", publish_each_device_once),
 ]

@@ -125,6 +125,87 @@ async def test_slices_with_one_name_in_common_are_named_and_no_other(slices, tol
     assert (" slices: " in text) is bool(told)
 
 
+def of_model(model, **meta):
+    """The class `c` for devices of a model."""
+    tree = class_of("c", DRIVER)
+    tree["spec"]["selectors"] = cel(f"device.attributes['{DRIVER}'].?model.orValue('') == {model}")
+    tree["metadata"] |= meta
+    return tree
+
+
+def with_model(name, model):
+    return slice_of(f"s-{name}", DRIVER, name, [{"name": "x", "attributes": {
+        "model": {"string": model}}}], nodeName=name)  # fmt: skip
+
+
+SELECTED_BEFORE = "with its former selector it would select"
+GIVEN_BACK = "give deviceclass c the selector back that it had before revision"
+
+
+@pytest.mark.parametrize(
+    ("states", "model", "helps", "said"),
+    [
+        ((of_model("'a'"), of_model("'b'")), "a", True, f"{SELECTED_BEFORE} 1 of 1 device: "),
+        ((of_model("'a'"), of_model("'b'"), of_model("'b'", labels={"by": "me"})), "a", True,
+         f"{SELECTED_BEFORE} 1 of 1 device: "),
+        # The selector before the last one would select it, and this one would not.
+        ((of_model("'a'"), of_model("'b'"), of_model("'c'")), "a", False,
+         f"{SELECTED_BEFORE} 0 of 1 device: "),
+        ((of_model("'a'"), of_model("'b'")), "c", False, f"{SELECTED_BEFORE} 0 of 1 device: "),
+        ((of_model("'b'"), of_model("'b'", labels={"by": "me"})), "a", False, ""),
+    ],
+)  # fmt: skip
+async def test_class_tells_who_changed_its_selectors_and_what_it_selected(
+    states, model, helps, said
+):
+    first, *later = states
+    steps = (
+        {"apply": [space("lab"), node("n"), with_model("n", model), first]},
+        {"wait": 5},
+        *({"apply": [tree]} for tree in later),
+        {"wait": 5},
+        {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+        {"wait": 5},
+    )
+    about = await why(steps, "deviceclass/c")
+    assert said in about
+    assert ("its selectors were changed, by redra:incidents at" in about) is bool(said)
+    assert "created, by redra:incidents at 2026-01-02T03:00:00Z" in about
+    text = await why(steps, help="true")
+    assert "Unschedulable" in text
+    assert (GIVEN_BACK in text) is helps
+
+
+@pytest.mark.parametrize(
+    ("lost", "taints", "is_proposed"),
+    [
+        ({"rack": None}, [], True),
+        ({"rack": "b"}, [], True),
+        ({"row": None}, [], False),
+        ({"rack": None}, [{"key": "k", "effect": "NoSchedule"}], False),  # it would not do alone
+    ],
+)
+async def test_former_label_is_proposed_where_it_lets_the_pod_run(lost, taints, is_proposed):
+    where = {"nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "rack", "operator": "In", "values": ["a"]}]}]}  # fmt: skip
+    text = await why((
+        {"apply": [space("lab"), class_of("c", DRIVER), node("far", {"rack": "z"}),
+                   node("n", {"rack": "a", "row": "b"}),
+                   slice_of("s", DRIVER, "p", [{"name": "x"}, {"name": "y"}],
+                            nodeSelector=where),
+                   claim("want", "lab", ask("c")), pod("one", "lab", claim="want")]},
+        {"wait": 5},
+        {"patch": {"metadata": {"labels": lost}, "spec": {"taints": taints}}, "of": "node/n"},
+        {"apply": [claim("new", "lab", ask("c", count=2 if lost == {"row": None} else 1)),
+                   pod("job", "lab", claim="new"), pod("second", "lab", claim="want")]},
+        {"wait": 5},
+    ), help="true")  # fmt: skip
+    assert "Unschedulable" in text
+    assert ("label node n with rack=a: then it fits on n" in text) is is_proposed
+    assert "row" not in text
+    assert "label node far" not in text
+
+
 @pytest.mark.parametrize("label", ["rack", "row"])
 async def test_only_a_lost_label_for_which_a_claim_is_allocated_is_named(label):
     where = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "Exists"}]}]}

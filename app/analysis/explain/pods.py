@@ -17,7 +17,7 @@ from app.analysis.explain.nearby import outcomes
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.node_reasons import NodeReason, missing_classes, node_reason
 from app.analysis.explain.reasons import Reason, listed
-from app.analysis.explain.remedies import BeyondDevices, SpecSearch, helps_text
+from app.analysis.explain.remedies import BeyondDevices, SpecChange, SpecSearch, helps_text
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import merge_nodes, same_answer
 from app.analysis.views import LiveViews
@@ -95,6 +95,13 @@ class PodFindings:
         return body
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedHelp:
+    """The wish to know what would help; `former` as in `SpecSearch`."""
+
+    former: Sequence[tuple[ObjectKey, SpecChange]] = ()
+
+
 def waiting(
     rules: SchedulerRules,
     views: LiveViews,
@@ -103,7 +110,7 @@ def waiting(
     *,
     now: Instant,
     node: str,
-    help: bool,
+    help: WantedHelp | None,
     reads_events: bool,
     sees_key: Callable[[ObjectKey], bool],
 ) -> Steps[PodFindings]:
@@ -157,7 +164,9 @@ def waiting(
     helps: list[JsonObject] = []
     ends = erring if rules.quirks.c16 else None
     if help and (ends or all(reason.text for reason in fitting)):  # an error ends all (C16)
-        search = SpecSearch(rules=rules, views=views, nodes=index, pod=tree, now=now)
+        search = SpecSearch(
+            rules=rules, views=views, nodes=index, pod=tree, now=now, former=help.former
+        )
         beyond = partial(_beyond, search, () if ends else apart, bounds)
         helpful, helps = yield from _help([*refused.values()], ends, fitting, bounds, beyond)
         unseen = tainted.unseen_rules(views, tree) if helps else ()

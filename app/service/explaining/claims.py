@@ -134,7 +134,7 @@ async def _choice(
     rules = await evidence.rules_at(views)
     reasons = pod_reasons.waiting(
         rules, views, pod, evidence.bounds,
-        now=Instant(0), node=node, help=False, reads_events=evidence.sight.reads_events,
+        now=Instant(0), node=node, help=None, reads_events=evidence.sight.reads_events,
         sees_key=evidence.sight.sees_key,
     )  # fmt: skip
     try:

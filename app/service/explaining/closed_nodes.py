@@ -13,7 +13,9 @@ from app.analysis.explain.nearby import closings
 from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.nearby.closings import Closing
 from app.analysis.explain.node_reasons import NodeReason
+from app.analysis.explain.pods import WantedHelp
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.remedies import SpecChange, spec_changes
 from app.analysis.findings.outgrown import SelectingRequest
 from app.domain.controllers import daemon_nodes, pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
@@ -78,6 +80,43 @@ async def unclaimed(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
         names = dict.fromkeys((*map(core.node_name, users), *(key.name for key in last)))
         reasons += await former_circumstances.unlabelled(evidence, [*names], chosen, wanted)
     return reasons
+
+
+async def wanted_help(evidence: ExplainedMoment, pod: JsonObject) -> WantedHelp:
+    """The former states of classes and nodes, with which a waiting pod is tried."""
+    classes = await selections.former_classes(evidence, pod)
+    return WantedHelp(former=(*classes, *await _former_nodes(evidence, pod)))
+
+
+async def _former_nodes(
+    evidence: ExplainedMoment, pod: JsonObject
+) -> list[tuple[ObjectKey, SpecChange]]:
+    """The nodes that changed last, each with the former labels of those that decide for a pod.
+
+    These are the labels by which its node selector and affinity, its allocated claims and the
+    slices choose nodes.
+    """
+    facts, views = pods.facts(pod), evidence.views
+    claims = [
+        views.objects.get(claim_key(facts.namespace, named.name or "")) or {}
+        for named in pods.named_claims(facts)
+    ]
+    choices = [json_tree.mapping(dra.allocation(one) or {}, "nodeSelector") for one in claims]
+    choices += [one.node.tree or {} for one in views.inventory.slices()]
+    wanted = {name for one in choices for name in waits.label_names(one)}
+    wanted.update(former_circumstances.label_names(pod_spec.read(pod)))
+    nodes: list[tuple[ObjectKey, SpecChange]] = []
+    for key in await former_circumstances.changed(evidence, api_resources.NODES) if wanted else ():
+        present = views.objects.get(key)
+        labels = meta.labels(present or {})
+        for event in await evidence.changes(key) if present is not None else ():
+            old = {} if event.type is EventType.OBJECT_DELETED else meta.labels(event.object)
+            names = [name for name in sorted(wanted) if old.get(name) != labels.get(name)]
+            if names and old and evidence.sight.sees(event):
+                former = {name: old.get(name) for name in names}
+                nodes.append((key, spec_changes.labelled(present or {}, former)))
+                break
+    return nodes[:NAMES_MAX]
 
 
 def _is_selected(selector: NodeSelector, node: JsonView) -> bool:

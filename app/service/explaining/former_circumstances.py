@@ -121,9 +121,13 @@ async def unchosen(
 ) -> list[Reason]:
     """The nodes among `names` that had the labels a pod wants, until a write changed them."""
     spec = pod_spec.read(pod)
+    return await unlabelled(evidence, names, partial(is_chosen, spec), label_names(spec))
+
+
+def label_names(spec: PodSpec) -> list[str]:
+    """The labels by which a pod's node selector and node affinity choose nodes."""
     terms = () if spec.node_affinity is None else spec.node_affinity.terms
-    wanted = [*dict(spec.node_selector), *(one.key for term in terms for one in term.labels)]
-    return await unlabelled(evidence, names, partial(is_chosen, spec), wanted)
+    return [*dict(spec.node_selector), *(one.key for term in terms for one in term.labels)]
 
 
 async def unlabelled(

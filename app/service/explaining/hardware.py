@@ -25,13 +25,13 @@ from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
 from app.domain.errors import NotFound
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts, identifiers
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.identifiers import DeviceId, DeviceName, PoolId
 from app.domain.values.json_tree import JsonObject
 from app.service import recorded_doubts
-from app.service.explaining import evictions, former_circumstances, unfinished
+from app.service.explaining import evictions, former_circumstances, selections, unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
@@ -242,6 +242,7 @@ async def device_class(
     users = await evidence.run(lambda views: classes.users(views, key.name, sees))
     extended = dra.extended_resource_name(tree)
     named = (Reason(text=f"serves the extended resource {extended}"),) if extended else ()
+    written = await _writes_of_class(evidence, key)
     return _explained(
         evidence,
         subject=questions.subject_of(key),
@@ -252,6 +253,7 @@ async def device_class(
             *drivers_nearby.of_class(evidence.views, key, tree),
             *users,
             *named,
+            *written,
         ),
         details={
             "selected": selection.selected,
@@ -259,6 +261,32 @@ async def device_class(
             "pools": {name: count for name, (count, _) in selection.pools.items() if count},
         },
     )
+
+
+async def _writes_of_class(evidence: ExplainedMoment, key: ObjectKey) -> list[Reason]:
+    """The creation of a class, and the last change of its selectors, with what it selected before.
+
+    Devices are counted as they are now.
+    """
+    reasons: list[Reason] = []
+    changed = await selections.reselecting(evidence, key.name)
+    is_anew = changed is not None and changed[1].type is EventType.OBJECT_CREATED
+    if changed is not None:
+        before, after = changed
+        compiler = evidence.rules.compiler
+        former = await evidence.run(lambda views: classes.select(views, before.object, compiler))
+        selectors = dra.class_selectors(before.object)
+        noun = counts.plural(len(selectors), "selector")
+        how = f"with its former {noun}" if selectors else "without a selector, as before,"
+        text = f"{how} it would select {former.selected} of {devices_text(former.total)}"
+        text += ": " * bool(selectors) + " and ".join(map(selections.expression_text, selectors))
+        below = Reason(text=text, revision=before.revision, about=key)
+        what = "made anew with other selectors" if is_anew else "its selectors were changed"
+        reasons.append(replace(sources.made(after, what, below), is_kept=True))
+    created = sources.creation(await evidence.changes(key))
+    if created is not None and not is_anew and evidence.sight.sees(created):
+        reasons.append(sources.made(created, "created"))
+    return reasons
 
 
 async def patch(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> ObjectExplanation:

@@ -15,7 +15,7 @@ from app.analysis.explain.hardware import selected
 from app.analysis.explain.nearby import successors, volumes
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.observed import announcements, containers, kubelet_logs
-from app.analysis.explain.pods import PodFindings
+from app.analysis.explain.pods import PodFindings, WantedHelp
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.verdicts import SchedulerMessage
@@ -218,14 +218,12 @@ async def _with_origins(
         *await published.under_claims(evidence, tree),
         *published.useless(evidence, tree, nodes),
     ]
+    is_judged = not nodes or not is_tried_here
+    unjudged = () if is_judged else volumes.unjudged(evidence.views, tree, evidence.rules)
     last = [
         *others,
         *await closed_nodes.to_drivers(evidence, circumstances.without_devices(nodes)),
-        *(
-            volumes.unjudged(evidence.views, tree, evidence.rules)
-            if nodes and is_tried_here
-            else ()
-        ),
+        *unjudged,
     ]
     return replace(placed, children=(*first, *placed.children, *last))
 
@@ -388,7 +386,7 @@ async def _when_placed(
         return PodFindings(text="it was made for its node, so no other was asked", children=())
     reasons = pod_reasons.waiting(
         await evidence.rules_at(views), views, unbound, evidence.bounds,
-        now=bound.stamp.time, node=question.node, help=question.help,
+        now=bound.stamp.time, node=question.node, help=WantedHelp() if question.help else None,
         reads_events=evidence.sight.reads_events, sees_key=evidence.sight.sees_key,
     )  # fmt: skip
     answer = await drive(reasons)
@@ -399,6 +397,7 @@ async def _findings(
     evidence: ExplainedMoment, tree: JsonObject, decision: Event | None, question: Question
 ) -> PodFindings:
     now = Instant(decision.stamp.time if decision is not None else 0)
+    wanted = await closed_nodes.wanted_help(evidence, tree) if question.help else None
     return await evidence.run(
         lambda views: pod_reasons.waiting(
             evidence.rules,
@@ -407,7 +406,7 @@ async def _findings(
             evidence.bounds,
             now=now,
             node=question.node,
-            help=question.help,
+            help=wanted,
             reads_events=evidence.sight.reads_events,
             sees_key=evidence.sight.sees_key,
         )

@@ -15,6 +15,7 @@ from app.analysis.explain import choices, circumstances, sources, tainted
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.remedies import SpecChange
 from app.analysis.findings import outgrown as findings_outgrown
 from app.analysis.findings.outgrown import (
     FormerState,
@@ -31,7 +32,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device, value_text
 from app.domain.devices.pools import newest
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, counts, identifiers
+from app.domain.values import api_resources, counts, identifiers, json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId
@@ -164,23 +165,67 @@ async def reclassed(
     reasons: list[Reason] = []
     wishes = [*requests_of(evidence, pod)]
     for name in sorted({wish.class_name for wish in wishes}):
-        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
-        events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
-        states = [event for event in events if event.type is not EventType.OBJECT_DELETED]
-        if events[:1] != states[:1]:
+        changed = await reselecting(evidence, name)
+        if changed is None:
             continue
-        for after, before in pairwise(states):
-            if dra.class_selectors(after.object) == dra.class_selectors(before.object):
-                continue
-            former = [*requests_of(evidence, pod, {name: before.object})]
-            lost = devices.first(former, wishes)
-            if lost is not None and evidence.sight.sees(after):
-                how = "made anew" if after.type is EventType.OBJECT_CREATED else "changed"
-                wish = former[lost[0]].name
-                text = f"class {name} selected {lost[1].text} for {wish} until it was {how}"
-                reasons.append(replace(sources.made(after, text), is_kept=True))
-            break
+        before, after = changed
+        former = [*requests_of(evidence, pod, {name: before.object})]
+        lost = devices.first(former, wishes)
+        if lost is not None:
+            how = "made anew" if after.type is EventType.OBJECT_CREATED else "changed"
+            wish = former[lost[0]].name
+            text = f"class {name} selected {lost[1].text} for {wish} until it was {how}"
+            reasons.append(replace(sources.made(after, text), is_kept=True))
     return reasons[:NAMES_MAX]
+
+
+async def reselecting(evidence: ExplainedMoment, name: str) -> tuple[Event, Event] | None:
+    """The last state in which a class selected another way, and the write that ended it."""
+    key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+    events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
+    states = [event for event in events if event.type is not EventType.OBJECT_DELETED]
+    if events[:1] != states[:1]:
+        return None
+    for after, before in pairwise(states):
+        if dra.class_selectors(after.object) != dra.class_selectors(before.object):
+            return (before, after) if evidence.sight.sees(after) else None
+    return None
+
+
+async def former_classes(
+    evidence: ExplainedMoment, pod: JsonObject
+) -> list[tuple[ObjectKey, SpecChange]]:
+    """The classes that a pod requests with the selectors that they had before.
+
+    Left out are those that name devices of patches, because these devices would change with them.
+    """
+    of_patches = {patch.class_name for patch in evidence.views.inventory.patches().values()}
+    names = {wish.class_name for wish in requests_of(evidence, pod)} - of_patches
+    classes: list[tuple[ObjectKey, SpecChange]] = []
+    for name in sorted(names):
+        changed = await reselecting(evidence, name)
+        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
+        present = evidence.views.objects.get(key)
+        if changed is None or present is None:
+            continue
+        before, after = changed
+        tree: JsonObject = json_tree.copy(present)
+        former = dra.class_selectors(before.object)
+        tree.setdefault("spec", {})["selectors"] = json_tree.copy(former)
+        noun = counts.plural(len(former), "selector")
+        text = f"give deviceclass {name} the {noun} back that it had before revision "
+        text += f"{after.revision}: {' and '.join(map(expression_text, former))}"
+        if not former:
+            text = f"remove the selectors of deviceclass {name}, which had none before revision "
+            text += str(after.revision)
+        kind = "give a deviceclass its former selectors"
+        classes.append((key, SpecChange(text=text, kind=kind, of_pod=False, tree=tree)))
+    return classes
+
+
+def expression_text(selector: JsonView) -> str:
+    """The expression of a selector in one line."""
+    return " ".join(str(json_tree.mapping(selector, "cel").get("expression", "")).split())
 
 
 async def outgrown(

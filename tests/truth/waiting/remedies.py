@@ -296,6 +296,11 @@ def _unname(state: State, resource: str, name: str) -> None:
     assert state["deviceclasses", "", name]["spec"].pop("extendedResourceName") == resource
 
 
+def _select(state: State, name: str, expressions: str) -> None:
+    selectors = [{"cel": {"expression": one}} for one in expressions.split(" and ")]
+    state["deviceclasses", "", name]["spec"]["selectors"] = selectors
+
+
 def _attribute(state: State, name: str, driver: str, pool: str, device: str, value: str) -> None:
     typed = {"int": int(value)} if value.isdigit() else {"string": value}
     own = name.removeprefix(f"{driver}/")
@@ -331,6 +336,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     ),
     r"request (\S+) instead of \S+ (\S+) in container (\S+)": _request_less,
     r"take extendedResourceName (\S+) from deviceclass (\S+), so that .*": _unname,
+    r"give deviceclass (\S+) the selectors? back that it had before revision \d+: (.*)": _select,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,
     r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+), in its driver or by a .*": (

@@ -5,5 +5,6 @@ here: changes of devices and claims (`app/domain/allocation/reasons`). Imported 
 """
 
 from app.analysis.explain.remedies.beyond_devices import BeyondDevices, SpecSearch
+from app.analysis.explain.remedies.spec_changes import SpecChange
 
-__all__ = ["BeyondDevices", "SpecSearch"]
+__all__ = ["BeyondDevices", "SpecChange", "SpecSearch"]

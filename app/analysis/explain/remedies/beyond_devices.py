@@ -2,9 +2,10 @@
 
 The candidates come from the node's refusal: open the node, label it as the pod selects, drop what
 the pod selects, request no more than is free, let the pod be spread less evenly, let it stand
-beside other pods. Every answer is proved by a whole attempt on the changed objects, so that an
-error on another node counts, too. Where the allocator refuses the changed node, changes of claims
-and devices are tried behind the first change.
+beside other pods. Former labels of nodes and former selectors of classes are tried, too. Every
+answer is proved by a whole attempt on the changed objects, so that an error on another node counts.
+Where the allocator refuses the changed node, changes of claims and devices are tried behind the
+first change.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -43,11 +44,11 @@ class BeyondDevices:
 
 
 class _ChangedObjects:
-    """The objects with one pod changed."""
+    """The objects with one of them changed."""
 
-    def __init__(self, base: ObjectsReader, pod: ObjectKey, tree: JsonObject) -> None:
+    def __init__(self, base: ObjectsReader, changed: ObjectKey, tree: JsonObject) -> None:
         self._base = base
-        self._pod = pod
+        self._changed = changed
         self._tree = tree
 
     @property
@@ -55,7 +56,7 @@ class _ChangedObjects:
         return self._base.revision
 
     def get(self, key: ObjectKey) -> JsonObject | None:
-        return self._tree if key == self._pod else self._base.get(key)
+        return self._tree if key == self._changed else self._base.get(key)
 
     def event(self, key: ObjectKey) -> Event | None:
         return self._base.event(key)
@@ -72,7 +73,7 @@ class _ChangedObjects:
 
 @dataclass(frozen=True, slots=True)
 class _ChangedViews:
-    """The views with one pod changed."""
+    """The views with one object changed."""
 
     base: MergingViews
     objects: ObjectsReader
@@ -93,7 +94,8 @@ class _ChangedViews:
 class SpecSearch:
     """The search for changes beyond devices, from views that do not change meanwhile.
 
-    `nodes` is an index of them; a search changes a node in it and puts it back.
+    `nodes` is an index of them; a search changes a node in it and puts it back. `former` are
+    objects with a part as it was before a write that may be to blame, each with its key.
     """
 
     rules: SchedulerRules
@@ -101,6 +103,7 @@ class SpecSearch:
     nodes: NodeIndex
     pod: JsonObject
     now: Instant
+    former: Sequence[tuple[ObjectKey, SpecChange]] = ()
 
     def run(
         self,
@@ -121,6 +124,13 @@ class SpecSearch:
         changes: dict[Change, None] = {}
         tries_left = tries_max
         fewest = changes_max
+        for key, change in self.former:
+            yield
+            changes.setdefault(change)
+            if node := self._node_after(key, change):
+                helps.append(Help(node=node, changes=(change,)))
+                tried[node] = None
+                fewest = 1
         for one in refusing[:nodes_max]:
             if tries_left <= 0:
                 break
@@ -195,6 +205,21 @@ class SpecSearch:
                 self.rules, self._views(state), self.nodes, Verdicts(), pod, start=0, now=self.now
             )
         return bool(made.node)
+
+    def _node_after(self, key: ObjectKey, change: SpecChange) -> str:
+        """The node that the attempt of the scheduler finds after one change; empty for none."""
+        views = _ChangedViews(self.views, _ChangedObjects(self.views.objects, key, change.tree))
+        pod = pod_spec.read(self.pod)
+        if key[:2] != api_resources.NODES:
+            made = attempt.attempt(
+                self.rules, views, self.nodes, Verdicts(), pod, start=0, now=self.now
+            )
+            return made.node or ""
+        with _Put(self.nodes, self.views, change.tree):
+            made = attempt.attempt(
+                self.rules, views, self.nodes, Verdicts(), pod, start=0, now=self.now
+            )
+        return made.node or ""
 
     def _views(self, state: ChangedPair) -> MergingViews:
         if state.pod is self.pod:

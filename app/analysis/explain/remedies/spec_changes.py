@@ -3,7 +3,7 @@
 Candidates: nothing is tried here (`beyond_devices`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.analysis.explain import node_answers
@@ -17,7 +17,7 @@ from app.domain.controllers.scheduling.plugins import inter_pod_affinity, pod_to
 from app.domain.devices.taints import taint_of
 from app.domain.values import counts, json_tree, quantity, selectors
 from app.domain.values.fields import core, entries, meta
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import Requirement, SelectorError
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -38,7 +38,7 @@ _NOT_TOLERATED = ("node.kubernetes.io", "node.cloudprovider.kubernetes.io")
 class SpecChange:
     """A change of a node or of the pod's own spec; `kind` is equal for changes of one sort.
 
-    `tree` is the changed object, of the node or, with `of_pod`, of the pod.
+    `tree` is the changed object: the pod with `of_pod`, otherwise a node or a class.
     """
 
     text: str
@@ -167,9 +167,14 @@ def _labelling(state: ChangedPair, info: NodeInfo) -> Iterator[SpecChange]:
     if options:
         nearest: dict[str, str | None] = min(options, key=len)
         labels |= nearest
-    if not labels or any(map(_is_of_kubernetes, labels)):
-        return
-    made = json_tree.copy(state.node)
+    if labels and not any(map(_is_of_kubernetes, labels)):
+        yield labelled(state.node, labels)
+
+
+def labelled(node: JsonView, labels: Mapping[str, str | None]) -> SpecChange:
+    """A node with these labels, and without those of which the value is None."""
+    made: JsonObject = json_tree.copy(node)
+    name = meta.name(node)
     kept: JsonObject = made["metadata"].setdefault("labels", {})
     for key, label in labels.items():
         if label is None:
@@ -178,13 +183,10 @@ def _labelling(state: ChangedPair, info: NodeInfo) -> Iterator[SpecChange]:
             kept[key] = label
     added = [f"{key}={label}" for key, label in labels.items() if label is not None]
     gone = [key for key, label in labels.items() if label is None]
-    parts = [f"label node {info.name} with {', '.join(added)}"] if added else []
+    parts = [f"label node {name} with {', '.join(added)}"] if added else []
     if gone:
-        parts.append(
-            f"remove {counts.plural(len(gone), 'label')} {', '.join(gone)} of node {info.name}"
-        )
-    text = ", ".join(parts)
-    yield SpecChange(text=text, kind="label the node", of_pod=False, tree=made)
+        parts.append(f"remove {counts.plural(len(gone), 'label')} {', '.join(gone)} of node {name}")
+    return SpecChange(text=", ".join(parts), kind="label the node", of_pod=False, tree=made)
 
 
 def _labels_for(term: JsonObject, info: NodeInfo) -> dict[str, str | None] | None:
