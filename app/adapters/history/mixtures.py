@@ -126,16 +126,21 @@ def take_apart(
         mixture.sent_bodies += bodies.sent
         mixture.damaged += bodies.damage
         lines = pipe_tables.plain(bodies.lines)
-        for first, block in _blocks(lines, depths, mixture):
+        for first, block, is_open in _blocks(lines, depths, mixture):
             number = begin + first - 1
             _Block(block, number, inner, limits, mixture, schemas, commands).read()
+            if is_open:
+                place_of_end = f"{inner}:{number + len(block) - 1}"
+                mixture.damaged.append(InputError(texts.OPEN_FENCE, place=place_of_end))
     return mixture
 
 
 def _blocks(
     lines: list[str], depths: list[int], mixture: Mixture
-) -> Iterator[tuple[int, list[str]]]:
+) -> Iterator[tuple[int, list[str], bool]]:
     """Blocks of lines that belong together, each with the number of its first line.
+
+    The flag is true for a last one with YAML at its end, or above its last line, in an open fence.
 
     Fences, the borders of YAML documents and a change of the quoting depth end a block. Logs of
     containers are skipped and counted.
@@ -143,7 +148,7 @@ def _blocks(
     block: list[str] = []
     first = 1
     fences = line_marks.Fences()
-    is_log = is_yaml = False
+    is_log = is_yaml = was_yaml = False
     for number, line in enumerate(lines, start=1):
         if is_log:
             mixture.log_lines += 1
@@ -151,13 +156,13 @@ def _blocks(
             first = number + 1
             continue
         if number > 1 and depths[number - 1] != depths[number - 2] and line.strip():
-            yield first, block
+            yield first, block, False
             block, first = [], number
         if line.startswith("...") and pages.is_gap(lines, number, block):
             block.append(line)
             continue
         if _YAML_BORDER.match(line) or _LOGS_BEGIN.match(line):
-            yield first, block
+            yield first, block, False
             block, first = [], number + 1
             is_log = bool(_LOGS_BEGIN.match(line))
             continue
@@ -166,15 +171,15 @@ def _blocks(
         pieces = [bare] if is_yaml and _IN_A_FIELD.match(bare) else fences.cut(line)
         for piece in pieces:
             if piece is None:
-                yield first, block
-                block, first, is_yaml = [], number + 1, False
+                yield first, block, False
+                block, first, is_yaml, was_yaml = [], number + 1, False, False
             else:
                 first = number if not block else first
                 block.append(piece)
-                is_yaml = bool(
-                    (is_yaml and yaml_blocks.GOES_ON.match(piece)) or _YAML_BEGIN.match(piece)
-                )
-    yield first, block
+                if piece.strip():
+                    goes_on = is_yaml and yaml_blocks.GOES_ON.match(piece)
+                    was_yaml, is_yaml = is_yaml, bool(goes_on or _YAML_BEGIN.match(piece))
+    yield first, block, (is_yaml or was_yaml) and fences.indent is not None
 
 
 class _Block:

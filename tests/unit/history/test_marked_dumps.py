@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from app.adapters.history.enclosed.line_documents import AROUND_APPLIED
+from app.adapters.history.enclosed.texts import OPEN_FENCE
 from app.adapters.history.enclosed.yaml_blocks import INTERRUPTED
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
@@ -267,3 +268,26 @@ def test_problem_between_empty_lines_is_where_it_stands(tmp_path, name):
     with open_history([path], ReadOptions(keep_going=True)) as history:
         assert {record.name for record in history.records()} <= {"web"}
         assert [place for place, _ in history.refused_places] == [f"{name}:{wanted}"]
+
+
+FENCED = f"I see:\n```yaml\n{yaml.dump(CLASS)}---\n{yaml.dump(CLAIM, sort_keys=False)}"
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_object_that_an_open_fence_leaves_without_its_end_is_named(tmp_path, end):
+    whole, refused = read(tmp_path, f"{FENCED}```\n")
+    assert set(whole) == {"gpu", "one"}
+    assert refused == []
+    last = FENCED.index("name: one")
+    for length in (*range(last, len(FENCED), 17), len(FENCED)):
+        objects, refused = read(tmp_path, f"{FENCED[:length]}{end}")
+        assert objects["gpu"] == whole["gpu"]
+        assert any(OPEN_FENCE in problem for problem in refused), FENCED[:length]
+
+
+@pytest.mark.parametrize("mark", ["```", "~~~", "{code}", "[/code]", "</pre>"])
+def test_mark_behind_an_object_leaves_nothing_open(tmp_path, mark):
+    _, refused = read(tmp_path, f"{yaml.dump(CLAIM)}{mark}\n\nThat is all.\n")
+    assert refused == []
+    _, refused = read(tmp_path, f"{yaml.dump(CLAIM)}{mark}\n")
+    assert refused == []

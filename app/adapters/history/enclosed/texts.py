@@ -44,6 +44,8 @@ CUT_LIST = "the list ends before its kind, so its last item may be cut, and is l
 CUT_ITEM = "the list ends before its kind, so its only item may be cut"
 """Left out, nothing would be read of a page that shows a list with one item and no more."""
 
+OPEN_FENCE = "the text ends in a fence that is not closed, so its last object may be cut"
+
 _CLOSERS = ("\n", "}", "]", "`", "</pre>", "</div>", "</p>")
 """Ends of texts that are whole: programs end each line, and documents in JSON or fences close.
 
