@@ -178,7 +178,8 @@ def _blocks(
                 block.append(piece)
                 if piece.strip():
                     goes_on = is_yaml and yaml_blocks.GOES_ON.match(piece)
-                    was_yaml, is_yaml = is_yaml, bool(goes_on or _YAML_BEGIN.match(piece))
+                    was_yaml = is_yaml and bool("".join(block[-2:-1]).strip())
+                    is_yaml = bool(goes_on or _YAML_BEGIN.match(piece))
     yield first, block, (is_yaml or was_yaml) and fences.indent is not None
 
 
