@@ -155,7 +155,6 @@ class InventoryProjection(LateRows, PagedView):
             case _:
                 if not self._has_compiler:
                     return ()
-                _check_patch(tree)
                 created = self._created.get(meta.name(tree), Revision(0))
                 return self._inventory.put_patch(tree, revision=created)
 
@@ -297,14 +296,6 @@ def _placement(resource_slice: Slice) -> str:
     if choice.all_nodes:
         return "all"
     return "selector" if choice.tree is not None else "none"
-
-
-def _check_patch(tree: JsonObject) -> None:
-    """Raise InputError for values that merging cannot read; merging itself refuses the others."""
-    for part in ("attributes", "capacity"):
-        for name, value in json_tree.mapping(tree, "spec", "devices", part).items():
-            if not isinstance(value, dict):
-                raise InputError(f"{part} {name} is not an object")
 
 
 _RESOURCES = ("resourceslices", "devicetaintrules", "resourceslicepatches", "deviceclasses")

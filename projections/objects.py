@@ -161,6 +161,11 @@ class ObjectsProjection:
         """The last event of an object; None when the object does not exist."""
         return self._events.look(key)
 
+    def uid(self, key: ObjectKey) -> Uid | None:
+        """The uid of an object, also of a compressed one; None when the object does not exist."""
+        kept = self._events.held.get(key)
+        return None if kept is None else kept.uid
+
     def created(self, key: ObjectKey) -> Revision:
         """The revision at which an existing object was created."""
         return Revision(self._created[key])

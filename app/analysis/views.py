@@ -21,7 +21,8 @@ from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import GATES, Profile
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups, api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.identifiers import PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
 from projections import all_projections
@@ -202,18 +203,39 @@ class LiveViews:
 
     def _put_in(self, event: Event, created: Revision) -> object:
         """The changes of devices by the present content of an object. Raises InputError."""
+        tree = _named(event)
+        if event.key.resource == "resourceclaims":
+            self._release_replaced(event)
         put = self._put.get(event.key.resource)
         if put is not None:
-            return put(event.object)
+            return put(tree)
         if event.key.resource == "resourceslicepatches":
-            return self.inventory.put_patch(event.object, revision=created or event.revision)
+            return self.inventory.put_patch(tree, revision=created or event.revision)
         return ()
 
     def _leave_out(self, event: Event) -> object:
         """The changes of devices when an object is gone, or cannot be interpreted."""
         key = event.key
         if key.resource == "resourceclaims":
-            self.allocated.remove_claim(event.object)
+            self._release_replaced(event)
+            self.allocated.remove_claim(_named(event))
         elif key.resource in self._remove:
             return self._remove[key.resource](key.name)
         return ()
+
+    def _release_replaced(self, event: Event) -> None:
+        """Releases the devices of a claim whose deletion is not in the log."""
+        key, before = event.key, self.objects.uid(event.key)
+        if before is not None and before != event.uid:
+            metadata = {"namespace": key.namespace, "name": key.name, "uid": before}
+            self.allocated.remove_claim({"metadata": metadata})
+
+
+def _named(event: Event) -> JsonObject:
+    """The object under its key and uid, which decide even when its metadata has other ones."""
+    tree, key = event.object, event.key
+    metadata = meta.metadata(tree)
+    named = {"namespace": key.namespace, "name": key.name, "uid": event.uid}
+    if all(json_tree.text(metadata, field) == value for field, value in named.items()):
+        return tree
+    return {**tree, "metadata": {**metadata, **named}}

@@ -19,6 +19,13 @@ from app.domain.values.timestamps import SECOND, Instant
 DRA = "resource.k8s.io"
 START = Instant(1_767_225_600 * SECOND)
 DRIVERS = ("gpu.example.com", "nic.example.com")
+SELECTING = "device.attributes['gpu.example.com'].model == 'a'"
+FILTERS: tuple[JsonObject, ...] = (
+    {},
+    {"selectors": [{"cel": {"expression": SELECTING}}]},
+    {"selectors": [{"cel": {"expression": "device.capacity['gpu.example.com'].memory"}}]},
+    {"deviceClassName": "gpu"},
+)
 ODD_VALUES = (None, 7, 2**64 - 1, -1.5, "odd", True, [], {}, [1, "x", {}], {"a": 1})
 
 
@@ -198,7 +205,8 @@ class World:
     def change_patch(self) -> None:
         pick = self.random
         spec = {
-            "filter": {"driver": pick.choice(DRIVERS)},
+            # By the place in the log: other draws of the world stay as they are.
+            "filter": {"driver": pick.choice(DRIVERS), **FILTERS[len(self.events) % len(FILTERS)]},
             "priority": pick.randrange(3),
             "attributes": {f"{DRIVERS[0]}/model": {"string": pick.choice("ab")}},
             "capacity": {f"{DRIVERS[0]}/memory": {"value": "40Gi"}},

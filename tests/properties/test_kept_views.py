@@ -7,30 +7,18 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.analysis.views import LiveViews
+from app.analysis.views import LiveViews, compiler_of
+from app.domain.devices.inventory import Inventory
 from app.domain.log import Event
 from app.domain.objects.profile import Profile
-from app.domain.values.fields import meta
+from app.domain.values.identifiers import PoolId
+from projections.inventory import InventoryProjection
 from projections.last_events import PackedEvent
 from tests import draws
 from tests.properties.event_worlds import world
 
 PLAIN_MAX = 5
 """Objects from which on those of this test are compressed."""
-
-
-def drawn(seed: int, length: int) -> list[Event]:
-    """A drawn log in which every object has a uid and the name of its key, as in written ones.
-
-    Without patches: the odd ones that are drawn are refused where events come in.
-    """
-    return [
-        event
-        for event in world(seed, length)
-        if event.key.resource != "resourceslicepatches"
-        if not event.is_about_object
-        or (event.uid and (meta.namespace(event.object), meta.name(event.object)) == event.key[2:])
-    ]
 
 
 def views_of(events: list[Event]) -> LiveViews:
@@ -64,6 +52,11 @@ def text_of(value: object) -> str:
     return repr(value)
 
 
+def inventory_text(inventory: Inventory) -> dict[PoolId, list[str]]:
+    """The merged slices of each pool."""
+    return {pool: sorted(map(text_of, inventory.slices_of(pool))) for pool in inventory.pool_ids()}
+
+
 def seen(views: LiveViews) -> dict[str, object]:
     """All that controllers may read of views."""
     objects, inventory, allocated = views.objects, views.inventory, views.allocated
@@ -75,10 +68,7 @@ def seen(views: LiveViews) -> dict[str, object]:
         "owned": [sorted(objects.dependents(uid)) for uid in uids],
         "named": [objects.by_uid(uid) for uid in uids],
         "warnings": [event.undecoded() for event in objects.unusual_events()],
-        "devices": {
-            pool: sorted(map(text_of, inventory.slices_of(pool)))
-            for pool in sorted(inventory._by_pool)
-        },
+        "devices": inventory_text(inventory),
         "held": sorted(allocated._holdings.items(), key=lambda held: held[0]),
         "unreadable": views.unreadable,
     }
@@ -89,7 +79,7 @@ def seen(views: LiveViews) -> dict[str, object]:
 def test_views_begun_at_any_cut_are_those_of_the_whole_log(
     seed: int, length: int, share: float
 ) -> None:
-    events = drawn(seed, length)
+    events = world(seed, length)
     cut = int(share * len(events))
     whole = views_of(events)
     assert seen(begun(views_of(events[:cut]), events[cut:])) == seen(whole)
@@ -99,6 +89,19 @@ def test_views_begun_at_any_cut_are_those_of_the_whole_log(
 
 def test_drawn_states_have_compressed_objects() -> None:
     """The law above would hold as well if nothing were ever compressed."""
-    objects = views_of(drawn(1, 150)).objects
+    objects = views_of(world(1, 150)).objects
     held = [each for place in objects.resources() for _, each in objects.kept(*place)]
     assert sum(isinstance(each, PackedEvent) for each in held) > len(held) / 2
+
+
+@settings(max_examples=draws.examples(100), deadline=None)
+@given(seed=st.integers(0, 10**6), length=st.integers(2, 150))
+def test_live_views_and_tables_have_the_same_devices(seed: int, length: int) -> None:
+    live = views_of(world(seed, length))
+    table = InventoryProjection(compiler=compiler_of(Profile()))
+    for event in world(seed, length):
+        table.fold(event)
+    shown = table.inventory
+    assert inventory_text(live.inventory) == inventory_text(shown)
+    unreadable = {(key.resource, key.name): text for key, text in live.unreadable.items()}
+    assert unreadable == table.unreadable

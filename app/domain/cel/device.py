@@ -17,7 +17,7 @@ from app.domain.cel.values.value import (
     Value,
     register_type,
 )
-from app.domain.values import quantity, semver
+from app.domain.values import json_tree, quantity, semver
 from app.domain.values.json_tree import EMPTY, JsonView
 from app.domain.values.quantity import QuantityError
 from app.domain.values.semver import SemverError
@@ -105,8 +105,10 @@ _LISTS: Final = (("ints", int), ("bools", bool), ("strings", str))
 _SCALARS: Final = (("int", int), ("bool", bool), ("string", str))
 
 
-def _attribute(key: str, raw: JsonView) -> Value:
+def _attribute(key: str, raw: object) -> Value:
     """The CEL value of an attribute: the first kind of value that is present."""
+    if not isinstance(raw, Mapping):
+        return CelError(f"attribute {key}: unsupported attribute value")
     for name, kind in _LISTS:
         items = raw.get(name)
         if items is not None and _is_list_of(items, kind):
@@ -161,6 +163,6 @@ def _is_list_of(items: object, kind: type) -> bool:
 
 def _amount(key: str, raw: JsonView) -> QuantityValue | CelError:
     try:
-        return QuantityValue(quantity.from_json(raw.get("value")))
+        return QuantityValue(quantity.from_json(json_tree.get(raw, "value")))
     except QuantityError as error:
         return CelError(f"capacity {key}: {error}")

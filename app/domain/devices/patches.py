@@ -16,6 +16,7 @@ from app.domain.devices.device_selectors import (
     SelectorCompiler,
 )
 from app.domain.devices.model import AppliedPatch, Device, PatchProblem
+from app.domain.errors import InputError
 from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.identifiers import DeviceId, Uid
@@ -70,13 +71,18 @@ class ClassFilter:
 def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> SlicePatch:
     """The compiled patch of an API object that was created at revision `created`.
 
-    Raises InputError for an unreadable quantity.
+    Raises InputError for an unreadable quantity, and for a value that is no object.
     """
     spec = json_tree.mapping(tree, "spec", "devices")
     device_filter = json_tree.mapping(spec, "filter")
     name = meta.name(tree)
-    capacity = dra.capacity(spec)
-    compiling.capacity_of(capacity, f"ResourceSlicePatch {name}: spec.devices.capacity")
+    place = f"ResourceSlicePatch {name}: spec.devices"
+    attributes, capacity = dra.attributes(spec), dra.capacity(spec)
+    for field, values in (("attributes", attributes), ("capacity", capacity)):
+        for entry, value in values.items():
+            if not isinstance(value, Mapping):
+                raise InputError("the value is not an object", place=f"{place}.{field}[{entry}]")
+    compiling.capacity_of(capacity, f"{place}.capacity")
     selectors, problem = _compiled(json_tree.objects(device_filter, "selectors"), compiler)
     return SlicePatch(
         name=name,
@@ -90,7 +96,7 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> 
         device=json_tree.text(device_filter, "device"),
         selectors=selectors,
         problem=problem,
-        attributes=dra.attributes(spec),
+        attributes=attributes,
         capacity=capacity,
     )
 
