@@ -89,24 +89,26 @@ _NOT_STORABLE: dict[str, str] = {
 def check_address(url: str) -> None:
     """Raise WrongDatabase for an address whose hosts or ports cannot be read.
 
-    The driver lets the errors of the functions through with which it takes an address apart.
+    The driver lets the errors of the functions through with which it takes an address apart. No
+    part of the address is shown: with a `#` in a password, the port is a piece of the password.
     """
     try:
         parts = urlsplit(url)
         ports = parse_qs(parts.query).get("port", [])
     except ValueError as problem:
-        raise _no_address(problem) from problem
+        raise _no_address("its host cannot be read") from problem
     hosts = parts.netloc.rpartition("@")[2].split(",")
     named = [each.rpartition(":")[2] for each in hosts if ":" in each.rpartition("]")[2]]
     for port in (*named, *",".join(ports).split(",")):
         if port and not (port.isascii() and port.isdigit()):
-            raise _no_address(f"the port {port!r} is no number")
+            raise _no_address("a port is no number")
 
 
 def _no_address(problem: object) -> WrongDatabase:
     return WrongDatabase(
         f"the address of the database cannot be used ({problem}); write REDRA_DATABASE_URL as "
-        "postgresql://USER:PASSWORD@HOST:PORT/NAME"
+        "postgresql://USER:PASSWORD@HOST:PORT/NAME, with percent-codes for characters such as / # "
+        "and [ in the password (%2F %23 %5B)"
     )
 
 

@@ -112,3 +112,13 @@ def test_translation_keeps_the_cause():
 )
 def test_address_whose_parts_can_be_read_is_left_to_the_driver(address: str) -> None:
     problems.check_address(address)
+
+
+@pytest.mark.parametrize("password", ["opense#same", "opense/same", "opense?same", "opense[same"])
+def test_address_with_a_special_character_in_the_password_is_told_without_it(
+    password: str,
+) -> None:
+    with pytest.raises(WrongDatabase) as caught:
+        problems.check_address(f"postgresql://user:{password}@host/name")
+    assert "opense" not in str(caught.value)
+    assert "percent" in str(caught.value)
