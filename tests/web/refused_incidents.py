@@ -74,7 +74,10 @@ def policy_denies_the_claim_of_a_template(new):
     ]  # fmt: skip
     return Invented(
         about="job",
-        told=(rf"ValidatingAdmissionPolicy '{policy}'", rf"claims need the label {label}"),
+        told=(rf"ValidatingAdmissionPolicy '{policy}'", rf"claims need the label {label}",
+              rf"ValidatingAdmissionPolicy {policy}, which refuses it, was created, by redra",
+              rf"it wants: has\(object\.metadata\.labels\) && '{label}' in",
+              rf"ValidatingAdmissionPolicyBinding {policy}, which refuses it, was created, by"),
         steps=(
             {"apply": [*lab(driver, one(driver)), template("t", "lab", ask("c")), *policies]},
             {"apply": [pod("job", "lab", template="t")]},

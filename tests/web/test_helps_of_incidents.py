@@ -13,6 +13,7 @@ from tests.web import (
     night_incidents,
     overlooked_incidents,
     quiet_incidents,
+    refused_incidents,
 )
 from tests.web.invented import Names, ask, claim, pod
 from tests.web.test_incident_stories import stored
@@ -141,8 +142,21 @@ def select_as_before(made):
     return ({"apply": [former]},)
 
 
+def label_the_claims_of_the_template(made):
+    (policy,) = steps_of(made, "ValidatingAdmissionPolicy")
+    (tree,) = steps_of(made, "ResourceClaimTemplate")
+    label = policy["spec"]["validations"][0]["message"].split()[-1]
+    tree["spec"]["metadata"] = {"labels": {label: "x"}}
+    return ({"delete": "resourceclaimtemplate/lab/t"}, {"apply": [tree]})
+
+
+def delete_the_binding(made):
+    (binding,) = steps_of(made, "ValidatingAdmissionPolicyBinding")
+    return ({"delete": f"validatingadmissionpolicybinding/{binding['metadata']['name']}"},)
+
+
 counted, misplaced, quiet = counted_incidents, misplaced_incidents, quiet_incidents
-night, overlooked = night_incidents, overlooked_incidents
+night, overlooked, refused = night_incidents, overlooked_incidents, refused_incidents
 
 HELPS = [
     (counted.ending_pod_keeps_the_counters, "add 2 to counter tiles", add_to_the_counter),
@@ -166,6 +180,16 @@ HELPS = [
         overlooked.newer_class_takes_the_name_of_a_resource,
         "take extendedResourceName",
         take_the_name_of_the_resource,
+    ),
+    (
+        refused.policy_denies_the_claim_of_a_template,
+        "create ResourceClaimTemplate t",
+        label_the_claims_of_the_template,
+    ),
+    (
+        refused.policy_denies_the_claim_of_a_template,
+        "create ResourceClaimTemplate t",
+        delete_the_binding,
     ),
     (
         overlooked.node_of_a_shared_claim_lost_its_label,

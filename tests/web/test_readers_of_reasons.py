@@ -29,6 +29,7 @@ from tests.web import (
     night_incidents,
     overlooked_incidents,
     quiet_incidents,
+    refused_incidents,
     reported_incidents,
 )
 from tests.web.later_incidents import LATER
@@ -96,6 +97,7 @@ ROWS = [
     quiet_incidents.QUIET,
     asked_incidents.ASKED,
     overlooked_incidents.OVERLOOKED,
+    refused_incidents.REFUSED,
 ]
 FIRST = {
     "driver_runs_and_publishes_nothing",
@@ -104,8 +106,9 @@ FIRST = {
     "namespace_goes_and_keeps_its_claim",
     "rolling_update_waits_for_itself",
     "alternative_is_over_the_quota",
+    "policy_denies_the_claim_of_a_template",
 }
-"""The incidents that told of a namespace, a Deployment and a template, and a class with these."""
+"""The incidents that told of a namespace, a Deployment, a template and a policy, and a class."""
 
 
 @pytest.mark.parametrize("more", [(), (api_resources.EVENTS,)], ids=["no-events", "events"])

@@ -164,10 +164,8 @@ def waiting(
     helps: list[JsonObject] = []
     ends = erring if rules.quirks.c16 else None
     if help and (ends or all(reason.text for reason in fitting)):  # an error ends all (C16)
-        search = SpecSearch(
-            rules=rules, views=views, nodes=index, pod=tree, now=now, former=help.former
-        )
-        beyond = partial(_beyond, search, () if ends else apart, bounds)
+        specs = SpecSearch(rules=rules, views=views, nodes=index, pod=tree, now=now)
+        beyond = partial(_beyond, replace(specs, former=help.former), () if ends else apart, bounds)
         helpful, helps = yield from _help([*refused.values()], ends, fitting, bounds, beyond)
         unseen = tainted.unseen_rules(views, tree) if helps else ()
         children = (replace(helpful, children=(*helpful.children, *unseen)), *children)

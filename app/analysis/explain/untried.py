@@ -11,7 +11,7 @@ from functools import cache, partial
 
 from app.analysis import scope
 from app.analysis.explain import node_answers, quota_use, waits
-from app.analysis.explain.nearby import names, volumes
+from app.analysis.explain.nearby import names, reviews, volumes
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods
@@ -219,6 +219,8 @@ def remedies(
                 f"see that namespace {pod.namespace} has the label {well_known.ADMIN_ACCESS}=true"
             )
         changes += quota_use.remedies(views, pod.namespace, refusal, sees_key)
+        template, _ = _spec_refused(views, pod, refusal)
+        changes += filter(None, [reviews.remedy(views, refusal, template, sees_key)])
     return changes
 
 

@@ -2,6 +2,11 @@
 
 from app.domain.values import api_groups
 
+ADMISSION_POLICIES = (api_groups.ADMISSION_REGISTRATION, "validatingadmissionpolicies")
+ADMISSION_POLICY_BINDINGS = (
+    api_groups.ADMISSION_REGISTRATION,
+    "validatingadmissionpolicybindings",
+)
 CRON_JOBS = (api_groups.BATCH, "cronjobs")
 CLUSTER_ROLE_BINDINGS = (api_groups.RBAC, "clusterrolebindings")
 CLUSTER_ROLES = (api_groups.RBAC, "clusterroles")
@@ -15,6 +20,10 @@ EVENTS = (api_groups.CORE, "events")
 JOBS = (api_groups.BATCH, "jobs")
 LEASES = (api_groups.COORDINATION, "leases")
 LIMIT_RANGES = (api_groups.CORE, "limitranges")
+MUTATING_WEBHOOK_CONFIGURATIONS = (
+    api_groups.ADMISSION_REGISTRATION,
+    "mutatingwebhookconfigurations",
+)
 NAMESPACES = (api_groups.CORE, "namespaces")
 NODES = (api_groups.CORE, "nodes")
 PERSISTENT_VOLUMES = (api_groups.CORE, "persistentvolumes")
@@ -34,3 +43,7 @@ SERVICE_ACCOUNTS = (api_groups.CORE, "serviceaccounts")
 STORAGE_CLASSES = (api_groups.STORAGE, "storageclasses")
 STATEFUL_SETS = (api_groups.APPS, "statefulsets")
 SERVICES = (api_groups.CORE, "services")
+VALIDATING_WEBHOOK_CONFIGURATIONS = (
+    api_groups.ADMISSION_REGISTRATION,
+    "validatingwebhookconfigurations",
+)

@@ -63,6 +63,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
     refusal = untried.refusal_of_claim(evidence.views, tree)
     refusal = refusal or untried.foreseen_refusal(evidence.views, tree)
     reasons += await _label_lost(evidence, meta.namespace(tree), refusal)
+    reasons += await quotas.of_policy(evidence, refusal)
     return [*reasons, *await quotas.of_claim(evidence, meta.namespace(tree), refusal)]
 
 

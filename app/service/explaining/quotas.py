@@ -1,6 +1,7 @@
-"""The quotas that refuse claims, pods and other objects: what happened to them.
+"""The quotas, policies and webhooks that refuse claims, pods and other objects: their writes.
 
-A refusal names the quota and its limit, and not that the limit was higher before.
+A refusal names the quota and its limit, and not that the limit was higher before; and it names the
+policy, and not who made it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 
 from app.analysis.explain import quota_use, sources
+from app.analysis.explain.nearby import reviews
+from app.analysis.explain.questions import named
 from app.analysis.explain.reasons import Reason
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources
@@ -34,6 +37,27 @@ async def of_claim(evidence: ExplainedMoment, namespace: str, refusal: str) -> l
         return list(_lowered(evidence, events, quota_use.limits_exceeded(last.object, refusal)))
     text = f"quota {name} has room for the claim by now: {NEXT}"
     return [Reason(text=text, revision=last.revision, about=key, is_kept=True)]
+
+
+async def of_policy(evidence: ExplainedMoment, refusal: str) -> list[Reason]:
+    """The last writes of the policy, binding or webhook that refused, and what it checks."""
+    reasons: list[Reason] = []
+    for key in reviews.refusing(evidence.views, refusal):
+        last = next(iter(await evidence.changes(key)), None)
+        if last is None or not evidence.sight.sees(last):
+            continue
+        if last.type is EventType.OBJECT_DELETED:
+            made = sources.made(
+                last, f"{named(key)}, which refused it, was deleted", Reason(text=NEXT)
+            )
+        else:
+            wanted = reviews.check(last.object, refusal)
+            is_new = last.type is EventType.OBJECT_CREATED
+            text = f"{named(key)}, which refuses it, was {'created' if is_new else 'last written'}"
+            below = (Reason(text=f"it wants: {wanted}"),) if wanted else ()
+            made = sources.made(last, text, *below)
+        reasons.append(replace(made, is_kept=True))
+    return reasons
 
 
 async def of_pods(evidence: ExplainedMoment, key: ObjectKey, refusal: str) -> list[Reason]:

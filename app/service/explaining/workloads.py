@@ -62,7 +62,8 @@ async def of(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> Wor
             if quota is not None and sees and not refusal.is_past:
                 lowered = await quotas.of_pods(evidence, quota, refusal.message)
                 reason = replace(reason, children=(*lowered, *reason.children))
-            reasons.append(reason)
+            by_policy = () if refusal.is_past else await quotas.of_policy(evidence, refusal.message)
+            reasons.append(replace(reason, children=(*reason.children, *by_policy)))
     reasons += [await _group(evidence, group) for group in shown[:NAMES_MAX]]
     reasons += [members.group_reason(group) for group in shown[NAMES_MAX:]]
     if text := members.in_turn(key, tree, shown):
