@@ -37,10 +37,11 @@ class Source:
     """A server that can be killed and started again; `options` are those of `running_app`.
 
     Requests for the next page of the nodes are answered with 410 while `expired_pages` is not 0.
-    Lists of the past are refused with the code and message of `past`, which counts them.
+    Lists of the past are refused with the code and message of `past`, which counts them. `around`
+    makes another application of the one that is served.
     """
 
-    def __init__(self, tasks, folder, tls=None, **options):
+    def __init__(self, tasks, folder, tls=None, around=None, **options):
         self.store = MemoryStore()
         self.refusals = {}
         self.silent = frozenset()
@@ -53,6 +54,7 @@ class Source:
         self._folder = folder
         self._options = options
         self._tls = tls
+        self._around = around or (lambda app: app)
         self._scope = None
         self._server = None
         self._is_told = False
@@ -159,7 +161,7 @@ class Source:
                 anyio.create_task_group() as tasks,
             ):
                 config = uvicorn.Config(
-                    self._gate(app), http=connection_class(PATIENT), lifespan="off",
+                    self._around(self._gate(app)), http=connection_class(PATIENT), lifespan="off",
                     date_header=False,
                     log_config=None, log_level="critical", timeout_graceful_shutdown=1,
                     timeout_keep_alive=int(PATIENCE_SECONDS),
