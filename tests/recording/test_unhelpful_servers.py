@@ -26,8 +26,7 @@ def late_lists(app):
     async def answer(scope, receive, send):
         query = scope.get("query_string", b"")
         if b"limit=" in query and b"watch=" not in query:
-            # The time that a busy server takes for a page is what the test is about.
-            await anyio.sleep(PAGE_SECONDS)
+            await anyio.sleep(PAGE_SECONDS)  # waits: a late page is what the test is about
         await app(scope, receive, send)
 
     return answer
