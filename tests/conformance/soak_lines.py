@@ -32,6 +32,9 @@ FIRST_VERSION = 100
 _LEAST = 200
 """Microseconds between a request, its commit and its answer, at the least."""
 
+_PASSING = 2_000
+"""The microseconds for which the server may still let pass what was asked for before an end."""
+
 _WORDS = {"Conflict": "has been modified", "NotFound": "not found", "Forbidden": "is forbidden"}
 
 _WATCHED = {
@@ -140,7 +143,8 @@ def retell(
             story.refuse(refused.popleft())
         story.tell(event, old, at, found)
         if _has_tried(event, old) and (event.uid, event.stamp.time) not in reported:
-            story.refuse_report(event, at)
+            name = f"{event.key.name}.{event.revision:x}"
+            story.refuse_report(ObjectKey("", "events", event.key.namespace, name), at)
     while refused:
         story.refuse(refused.popleft())
     story.finish()
@@ -174,6 +178,7 @@ class _Story:
         self._chance = chance
         self._answers = answers
         self._objects: dict[ObjectKey, JsonObject] = {}
+        self._ended: dict[str, int] = {}
         self._version = FIRST_VERSION
         self._versions: dict[int, int] = {}
         self._last_version: dict[str, int] = {}
@@ -187,6 +192,10 @@ class _Story:
     def tell(self, event: Event, old: JsonView | None, at: Instant, late: Late | None) -> None:
         """One write at the instant of its commit."""
         here = self._objects.get(event.key)
+        is_report = event.key.resource == "events" and event.stamp.actor.user == SCHEDULER
+        if is_report and here is None and at > self._ended.get(event.key.namespace, at) + _PASSING:
+            self.refuse_report(event.key, at)
+            return
         tree = event.object
         if event.type is not EventType.OBJECT_CREATED:
             if here is None or json_tree.text(here, "metadata", "uid") != event.uid:
@@ -218,6 +227,11 @@ class _Story:
             if event.type is EventType.OBJECT_CREATED:  # a repetition names what the first one did
                 tree = self._reported(tree)
         self._versions[event.revision] = self._last_version[event.uid] = self._version
+        if event.key.resource == "namespaces":
+            if not json_tree.get(tree, "metadata", "deletionTimestamp"):
+                self._ended.pop(event.key.name, None)
+            else:
+                self._ended.setdefault(event.key.name, self._now)
         self._watch(event, tree)
         if event.type is EventType.OBJECT_DELETED:
             self._objects.pop(event.key, None)
@@ -235,11 +249,9 @@ class _Story:
         """One request that comes to nothing, at its instant."""
         self._send(vain.key, vain.uid, vain.subresource, vain.at)
 
-    def refuse_report(self, event: Event, at: Instant) -> None:
+    def refuse_report(self, report: ObjectKey, at: Instant) -> None:
         """The Event of an attempt, which is refused because the namespace of the pod is ending."""
-        pod = event.key
-        name = f"{pod.name}.{event.revision:x}"
-        self._send(ObjectKey("events.k8s.io", "events", pod.namespace, name), "", "", at)
+        self._send(report, "", "", at)
 
     def _send(
         self,
