@@ -78,7 +78,8 @@ class Trace:
     `writes` are by object uid. `of_pod` is by pod uid and includes the writes to the pod's claims.
     `conditions` are by object uid and condition type, `said` by uid of the object that an Event is
     about, `node_of` by pod uid. `finished` has the instants at which pods finished, `removed` those
-    at which objects were gone, `removable` the earliest at which they may have been,
+    at which objects were gone, `removable` the earliest at which they may have been, `marked` those
+    at which claims were marked for deletion,
     `removed_within` the first and last one for those whose removal has no time, `nodes_within` the
     last one, by uid and instant, for writes about nodes without a time, `replicas` the pods of
     replica controllers, `users` the pods for which a claim was ever reserved, `schedulers` the
@@ -107,6 +108,7 @@ class Trace:
     finished: dict[str, Instant] = field(default_factory=dict)
     removed: dict[str, Instant] = field(default_factory=dict)
     removable: dict[str, Instant] = field(default_factory=dict)
+    marked: dict[str, Instant] = field(default_factory=dict)
     removed_within: Mapping[str, tuple[Instant, Instant]] = field(default_factory=dict)
     nodes_within: Mapping[tuple[str, Instant], Instant] = field(default_factory=dict)
     kept: dict[str, JsonObject] = field(default_factory=dict)
@@ -230,6 +232,8 @@ class Trace:
                 self.ended[event.key.name] = event.stamp.time
                 self.ends[event.key.name].append(event.stamp.time)
         elif event.key.resource == "resourceclaims":
+            if meta.deletion_timestamp(event.object):
+                self.marked.setdefault(uid, event.stamp.time)
             for owner in meta.owners(event.object):
                 if owner.controller:
                     self.owner_of[uid] = owner.uid

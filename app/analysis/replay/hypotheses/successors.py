@@ -63,18 +63,25 @@ class Successors:
     def _unfinished(self, pod: str, again: Trace) -> frozenset[Succession]:
         """The end of a scheduler amid a wait that only this side ended, or that bound the pod.
 
-        The next one may not try the pod at all, since its claim is to be deleted by then.
+        The next one may not try the pod at all, since its claim is to be deleted by then. So the
+        pauses in question are that around the end of the wait, and those around such a deletion.
         """
-        chosen, ended = last_choice(pod, self._recorded), wait_ended(pod, again)
-        if ended is None or chosen is None or pod in self._recorded.node_of:
+        recorded = self._recorded
+        chosen, ended = last_choice(pod, recorded), wait_ended(pod, again)
+        if ended is None or chosen is None or pod in recorded.node_of or chosen > ended:
             return frozenset()
-        pause = self._scheduler.pause_around(ended)
-        if pause is None or self._scheduler.is_one(*pause) or chosen > ended:
-            return frozenset()
-        begin, end = pause
-        if end - begin < HANDED_OVER or end - ended > LATE_AFTER:
-            return frozenset()
-        return frozenset({Succession(pod=pod, since=Instant(max(begin, chosen + 1)), until=end)})
+        marked = (
+            at
+            for uid, at in recorded.marked.items()
+            if recorded.owner_of.get(uid) == pod and chosen < at < ended
+        )
+        pauses = ((at, self._scheduler.pause_around(at)) for at in (ended, *marked))
+        return frozenset(
+            Succession(pod=pod, since=Instant(max(pause[0], chosen + 1)), until=pause[1])
+            for at, pause in pauses
+            if pause is not None and not self._scheduler.is_one(*pause)
+            if pause[1] - pause[0] >= HANDED_OVER and pause[1] - at <= LATE_AFTER
+        )
 
     def begun(self, pod: str) -> Iterator[Hypothesis]:
         """A hypothesis about a pod that the next scheduler placed as soon as it began.

@@ -671,6 +671,36 @@ def test_wait_may_be_lost_if_only_this_side_gave_it_up(fact, writer, at, is_prop
 
 
 @pytest.mark.parametrize(
+    ("marked", "owner", "is_held", "is_proposed"),
+    [
+        pytest.param(101, "pod", False, True, id="while no scheduler wrote"),
+        pytest.param(99, "pod", False, False, id="before the scheduler paused"),
+        pytest.param(89, "pod", False, False, id="before the choice"),
+        pytest.param(None, "pod", False, False, id="never"),
+        pytest.param(101, "other", False, False, id="a claim of another pod"),
+        pytest.param(101, "pod", True, False, id="the same process holds the Lease"),
+    ],
+)
+def test_wait_may_be_lost_when_its_claim_was_marked_for_deletion(
+    marked, owner, is_held, is_proposed
+) -> None:
+    """The next scheduler does not try such a pod, and here the wait goes on to its end."""
+    recorded, again = traces()
+    recorded.of_pod["pod"] = [step(POD, NOMINATED, at=90)]
+    recorded.owner_of["claim"] = owner
+    if marked is not None:
+        recorded.marked["claim"] = Instant(marked * SECOND)
+    again.of_pod["pod"] = [step(POD, GIVEN_UP, at=690, writer="scheduler")]
+    instants = [Instant(each * SECOND) for each in (85, 90, 98, 99, 100, 104, 689, 690, 691)]
+    scheduler = Process(instants, lambda *_: is_held)
+    root = Sides(aspect=Aspect.CONDITIONS, uid="pod", recorded=[], again=["said"])
+    proposed = Proposals(recorded, scheduler=scheduler).local(root, again)
+    lost = [each.target for each in proposed if each.field == "lost"]
+    span = Succession(pod="pod", since=Instant(100 * SECOND), until=Instant(104 * SECOND))
+    assert lost == [{span}] * is_proposed
+
+
+@pytest.mark.parametrize(
     ("written", "is_held", "recorded", "again", "is_proposed"),
     [
         pytest.param((90, 99), False, ["n"], [], True, id="as soon as the next one began"),
