@@ -16,7 +16,8 @@ from app.domain.log.event import Stamp
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
-from app.service.replays.deciding.late_reports import LateReports, is_refusal, refused_reports
+from app.service.replays.deciding.late_reports import LateReports, is_refusal
+from app.service.replays.deciding.replay import refused_reports
 from app.service.replays.deciding.run import Run
 
 POD = "uid-p"

@@ -5,17 +5,14 @@ the same version of the pod as a report that still waits, it repeats that report
 4.3).
 """
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
 from typing import TypeAlias
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.facts import ConditionSet, is_failed_attempt, subject_of
 from app.analysis.replay.recording import Recording
-from app.analysis.replay.traces import is_event_object
 from app.analysis.replay.variants import Variant
-from app.analysis.replay.writers import short_name
 from app.domain.controllers.scheduling.reports.events import COMPONENT
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import CreateObject
@@ -131,30 +128,6 @@ class LateReports:
             if pod == uid and instants and instants[0] >= now
         ]
         return min(left, key=lambda instants: instants[0]).popleft() if left else None
-
-
-def refused_reports(recording: Recording) -> Mapping[str, Sequence[tuple[str, Instant]]] | None:
-    """The names and instants of new Events of the scheduler that were refused, by namespace.
-
-    None where a recording may lack them: it has no failed request, no request of an Event of the
-    scheduler (Events come from another source), or has lost lines.
-    """
-    has_requests = any(
-        act.user == SCHEDULER
-        and is_event_object(act.event.key)
-        and act.event.stamp.origin is not None
-        and act.event.stamp.origin.asked
-        for act in recording.acts
-    )
-    has_failed = any(each.is_rejected for each in recording.refusals)
-    if not (has_requests and has_failed) or recording.lacks.omissions.lost.has_any:
-        return None
-    users = {SCHEDULER, *recording.written_by.get(short_name(SCHEDULER), ())}
-    refused: dict[str, list[tuple[str, Instant]]] = defaultdict(list)
-    for each in recording.refusals:
-        if each.is_unmade and each.user in users and is_event_object(each.key):
-            refused[each.key.namespace].append((each.key.name, each.at))
-    return refused
 
 
 def is_refusal(body: JsonObject, pod: JsonView) -> bool:

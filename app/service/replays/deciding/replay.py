@@ -6,6 +6,7 @@ trace of the recording and the trace of the run are compared; each difference ha
 runs of variants prove. Nothing is written to a history. Parity: design 8, controllers.md 7.
 """
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -24,12 +25,12 @@ from app.analysis.replay.proving.runs import IsOver, MadeRun
 from app.analysis.replay.races import Races
 from app.analysis.replay.recording import Recording
 from app.analysis.replay.report import DecideReport
-from app.analysis.replay.traces import Trace
+from app.analysis.replay.traces import Trace, is_event_object
 from app.analysis.replay.unsure import ending
 from app.analysis.replay.unsure.implied import Implied
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches, Variant
-from app.analysis.replay.writers import Writers, foreign_schedulers, foreign_users
+from app.analysis.replay.writers import Writers, foreign_schedulers, foreign_users, short_name
 from app.analysis.verify.parts import Deciders
 from app.analysis.views import LiveViews
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
@@ -38,7 +39,6 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import recorded_doubts
 from app.service.replays.deciding.circumstances import RecordedTies
-from app.service.replays.deciding.late_reports import refused_reports
 from app.service.replays.deciding.run import Run
 from app.service.replays.deciding.runs import ControlPlane, Runs
 from app.service.replays.deciding.violations import judged, unsure_of, violations_of
@@ -341,6 +341,30 @@ def _sorted_out(
     for event in events:
         recording.release(event)
     return recording
+
+
+def refused_reports(recording: Recording) -> Mapping[str, Sequence[tuple[str, Instant]]] | None:
+    """The names and instants of new Events of the scheduler that were refused, by namespace.
+
+    None where a recording may lack them: it has no failed request, no request of an Event of the
+    scheduler (Events come from another source), or has lost lines.
+    """
+    has_requests = any(
+        act.user == authors.SCHEDULER
+        and is_event_object(act.event.key)
+        and act.event.stamp.origin is not None
+        and act.event.stamp.origin.asked
+        for act in recording.acts
+    )
+    has_failed = any(each.is_rejected for each in recording.refusals)
+    if not (has_requests and has_failed) or recording.lacks.omissions.lost.has_any:
+        return None
+    users = {authors.SCHEDULER, *recording.written_by.get(short_name(authors.SCHEDULER), ())}
+    refused: dict[str, list[tuple[str, Instant]]] = defaultdict(list)
+    for each in recording.refusals:
+        if each.is_unmade and each.user in users and is_event_object(each.key):
+            refused[each.key.namespace].append((each.key.name, each.at))
+    return refused
 
 
 async def _pages(
