@@ -6,8 +6,10 @@ that nothing is between the lines, and where they do not.
 """
 
 import random
+from collections.abc import Callable
 
 from tests.adversary.catalogue import (
+    AGREES,
     FAILS,
     MIG,
     NOT_PASSED,
@@ -65,6 +67,63 @@ def slice_made_with_a_later_generation(log: Log) -> None:
         body["metadata"]["generation"] += 5
 
     log.alter(uid_of(made), change)
+
+
+def _each(log: Log, kind: str, change: Callable[[Json], None]) -> None:
+    """Changes all states of the objects of a kind in the log."""
+    for line in log.lines:
+        body = line.get("responseObject")
+        if isinstance(body, dict) and body.get("kind") == kind and body.get("metadata"):
+            change(body)
+
+
+@alteration("wrong", (QUICKSTART, TAINTS, VERSIONS), verify=FAILS, decide=FAILS)
+def pods_with_the_class_of_others(log: Log) -> None:
+    """New pods have a class of quality of service that their containers do not have."""
+
+    def change(body: Json) -> None:
+        status = body.get("status") or {}
+        if "qosClass" in status:
+            is_other = status["qosClass"] == "Guaranteed"
+            status["qosClass"] = "Burstable" if is_other else "Guaranteed"
+
+    _each(log, "Pod", change)
+
+
+@alteration("wrong", (QUICKSTART, TAINTS, VERSIONS), verify=FAILS, decide=FAILS)
+def slices_for_one_node_and_for_all(log: Log) -> None:
+    """Slices select nodes in two ways, which a server refuses (objects.md 7.1)."""
+    for line in log.lines:
+        for name in ("requestObject", "responseObject"):
+            body = line.get(name)
+            is_slice = isinstance(body, dict) and body.get("kind") == "ResourceSlice"
+            if is_slice and body["spec"].get("nodeName"):
+                body["spec"]["allNodes"] = True
+
+
+@alteration("wrong", QUICKSTART, verify=FAILS, decide=FAILS)
+def claims_deleted_without_a_grace_period(log: Log) -> None:
+    """Claims that are being deleted lack what a server sets with that (controllers.md 6.5)."""
+    _each(log, "ResourceClaim", lambda body: _forget_grace(body["metadata"]))
+
+
+def _forget_grace(metadata: Json) -> None:
+    if "deletionTimestamp" in metadata:
+        metadata.pop("deletionGracePeriodSeconds", None)
+
+
+@alteration("wrong", QUICKSTART, verify=PART, decide=AGREES)
+def namespace_deleted_before_it_is_made(log: Log) -> None:
+    """A namespace has a deletion of years before its creation: a clock, or no server wrote it.
+
+    Only `verify` says so: the deletion is an input of `decide`, which takes its time from the line.
+    """
+
+    def change(body: Json) -> None:
+        if "deletionTimestamp" in body["metadata"]:
+            body["metadata"]["deletionTimestamp"] = "2020-01-01T00:00:00Z"
+
+    _each(log, "Namespace", change)
 
 
 ANOTHER = "00000000-0000-4000-8000-00000000beef"

@@ -1,5 +1,7 @@
 """Namespaces: their phase, and the admin access that claims and templates ask for in them.
 
+Here is also what a server keeps together in every object: the fields of a deletion.
+
 Parity: objects.md 5.2. A server reads the label when a claim or template is created, and when an
 allocation gives the claim admin access. Later changes of the label have no effect on it.
 
@@ -12,11 +14,19 @@ from app.analysis.verify.invariants.cluster import LISTED, Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownNamespace
 from app.analysis.verify.invariants.reading import Allocation
 from app.analysis.verify.invariants.unseen import is_shown
-from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, ViolationKind
+from app.analysis.verify.invariants.violations import (
+    CLOCK_TOLERANCE,
+    IN_FLIGHT,
+    Finding,
+    ViolationKind,
+)
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.records import Loss
+from app.domain.values import timestamps
+from app.domain.values.timestamps import SECOND, Instant
 
 NAMESPACES = "namespaces"
+PODS = "pods"
 RULE = "admin-access-allowed"
 AGREEMENT = "fields-agree"
 
@@ -25,6 +35,10 @@ _OLD_LABEL = "resource.k8s.io/admin-access"
 """The label in releases before 1.34."""
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
+_END, _GRACE = "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"
+_SKEW = CLOCK_TOLERANCE + SECOND
+"""The greatest difference between times in objects, which are whole seconds, that clocks make."""
+
 _LIVING_PHASE, _DELETED_PHASE = "Active", "Terminating"
 _NO_PLACE = frozenset((Loss.NO_RV, Loss.VERSION_GUESS, Loss.LATE))
 """The losses of a write whose place among the writes of other objects is a guess."""
@@ -54,22 +68,58 @@ def take_namespace(cluster: Cluster, event: Event, _: None) -> None:
 def _judge_agreement(cluster: Cluster, key: ObjectKey, namespace: reading.Namespace) -> None:
     """Notes a phase that does not follow from the deletion, and a label from the name.
 
-    A state may lack either.
+    A state may lack either. Two servers, whose clocks may differ, date a creation and a deletion.
     """
-    phase, is_deleted = namespace.status.phase, bool(namespace.metadata.deletion_timestamp)
+    metadata, phase = namespace.metadata, namespace.status.phase
+    is_deleted = bool(metadata.deletion_timestamp)
     if phase not in ("", _DELETED_PHASE if is_deleted else _LIVING_PHASE):
         is_set = "set" if is_deleted else "not set"
         message = f"status.phase is {phase}, and metadata.deletionTimestamp is {is_set}"
         note_disagreement(cluster, key, "status.phase", message)
-    label = namespace.metadata.labels.get(_NAME_LABEL, key.name)
+    label = metadata.labels.get(_NAME_LABEL, key.name)
     if label != key.name:
         message = f"the label {_NAME_LABEL} is {label}, and not the name of the namespace"
         note_disagreement(cluster, key, _NAME_LABEL, message)
+    made, ended = map(_instant, (metadata.creation_timestamp, metadata.deletion_timestamp))
+    if made is not None and ended is not None and ended < made - _SKEW:
+        message = f"metadata.deletionTimestamp is {metadata.deletion_timestamp}, "
+        message += f"and metadata.creationTimestamp {metadata.creation_timestamp}"
+        note_disagreement(cluster, key, _END, message, ViolationKind.UNSURE)
 
 
-def note_disagreement(cluster: Cluster, key: ObjectKey, field: str, message: str) -> None:
+def _instant(text: str) -> Instant | None:
+    try:
+        return timestamps.parse(text) if text else None
+    except timestamps.TimestampError:
+        return None
+
+
+def judge_deletion(cluster: Cluster, event: Event) -> None:
+    """Notes a deletion without its grace period, which a server sets with its time.
+
+    Only pods have a grace period of more than 0; a namespace has none. Parity: controllers.md 6.5.
+    """
+    if not (event.uid and is_shown(event.stamp.origin)):
+        return
+    metadata = reading.ending(event.body).metadata
+    grace = metadata.deletion_grace_period_seconds
+    if not metadata.deletion_timestamp or grace == 0:
+        return
+    if grace is None or event.key.resource != PODS:
+        value = "not set" if grace is None else grace
+        message = f"metadata.deletionTimestamp is set, and {_GRACE} is {value}"
+        note_disagreement(cluster, event.key, _GRACE, message)
+
+
+def note_disagreement(
+    cluster: Cluster,
+    key: ObjectKey,
+    field: str,
+    message: str,
+    kind: ViolationKind = ViolationKind.BROKEN,
+) -> None:
     """Notes that a field of an object does not agree with another one from which it follows."""
-    finding = Finding(kind=ViolationKind.BROKEN, objects=(key,), message=message)
+    finding = Finding(kind=kind, objects=(key,), message=message)
     cluster.note_fault(key, (AGREEMENT, key, field), finding)
 
 

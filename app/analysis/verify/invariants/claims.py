@@ -64,6 +64,8 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         readiness.follow_claim(cluster, event, claim, was_free=was_free)
     if claim is not None and claim.status.devices:
         _judge_reports(cluster, event, claim.status)
+    if claim is not None and claim.metadata.deletion_timestamp:
+        admin.judge_deletion(cluster, event)
     if is_created and cluster.claims[event.key].spec.asks_admin:
         admin.judge(cluster, event, is_dated=is_dated)
 

@@ -1,8 +1,10 @@
 """Writes of pods: applies their changes and finds faults in the writes themselves."""
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
-from app.analysis.verify.invariants import cells, evictions, readiness, reading, strangers
+from app.analysis.verify.invariants import admin, cells, evictions, readiness, reading, strangers
 from app.analysis.verify.invariants.claims import change_between, note_changed
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import (
@@ -13,6 +15,7 @@ from app.analysis.verify.invariants.known import (
     joined,
     parted,
 )
+from app.analysis.verify.invariants.pools import billionths
 from app.analysis.verify.invariants.specs import entries_in
 from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import ViolationKind
@@ -24,6 +27,8 @@ FINISHED = frozenset(("Succeeded", "Failed"))
 """Phases of pods that no longer need their claims."""
 
 _CREATED = EventType.OBJECT_CREATED
+_COUNTED = ("cpu", "memory")
+"""The resources that make the class of quality of service."""
 
 
 def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
@@ -54,6 +59,45 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
         if not shows or known.shown is not None or not is_whole:
             _note_shown(cluster, event, known, pod, shows=shows)
         _take_change(cluster, event, known, pod, is_whole=is_whole)
+    if pod.metadata.deletion_timestamp:
+        admin.judge_deletion(cluster, event)
+    if kind is _CREATED and admin.is_creation(event) and admin.is_request(event):
+        _judge_quality(cluster, event)
+
+
+def _judge_quality(cluster: Cluster, event: Event) -> None:
+    """Notes a new pod of another class of quality of service than its containers say.
+
+    A server of any release works it out; resources of the whole pod only newer ones know. Parity:
+    controllers.md 5.1.
+    """
+    pod = reading.new_pod(event.body)
+    spec, named = pod.spec, pod.status.qos_class
+    if not named or spec.resources:
+        return
+    quality = _quality_of((*spec.init_containers, *spec.containers))
+    if named != quality:
+        message = f"status.qosClass is {named}, and the containers of the new pod are {quality}"
+        admin.note_disagreement(cluster, event.key, "status.qosClass", message)
+
+
+def _quality_of(containers: Iterable[reading.Container]) -> str:
+    requested: Counter[str] = Counter()
+    limited: Counter[str] = Counter()
+    is_guaranteed = True
+    for container in containers:
+        limits = _amounts(container.resources.limits)
+        is_guaranteed &= len(limits) == len(_COUNTED)
+        limited.update(limits)
+        requested.update(_amounts(container.resources.requests))
+    if not (requested or limited):
+        return "BestEffort"
+    return "Guaranteed" if is_guaranteed and requested == limited else "Burstable"
+
+
+def _amounts(values: Mapping[str, Any]) -> dict[str, int]:
+    amounts = {name: billionths(values.get(name)) for name in _COUNTED}
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:

@@ -12,6 +12,7 @@ from app.domain.values.timestamps import SECOND, Instant
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
+_ENDING = b'"deletionTimestamp"'
 _IMMUTABLE = ("spec.driver", "spec.pool.name", "spec.nodeName")
 """The immutable fields of a slice that the rules read. Parity: objects.md 7."""
 
@@ -39,6 +40,8 @@ def take_slice(cluster: Cluster, event: Event, _: None) -> None:
     shown = cluster.last_shown(event, before)
     new = stock.slices[key]
     after = (*new.pool, new.node_name)
+    if event.uid and is_shown(event.stamp.origin):
+        _judge_nodes(cluster, event, new.slice.spec)
     for last in (before if is_whole and event.uid else None, shown):
         if last is not None and last != after:
             _note_changed_slice(cluster, event, last, after)
@@ -52,6 +55,23 @@ def _note_changed_slice(
     for name, one, other in zip(_IMMUTABLE, before, after, strict=True):
         if one != other:
             note_changed(cluster, event, name)
+
+
+def _judge_nodes(cluster: Cluster, event: Event, spec: reading.SliceSpec) -> None:
+    """Notes a slice that selects nodes in two ways. Parity: objects.md 7.1.
+
+    One in none may have a way that an older server does not know.
+    """
+    ways = {
+        "nodeName": bool(spec.node_name),
+        "nodeSelector": spec.node_selector is not None,
+        "allNodes": spec.all_nodes,
+        "perDeviceNodeSelection": spec.per_device_node_selection,
+    }
+    chosen = [name for name, is_set in ways.items() if is_set]
+    if len(chosen) > 1:
+        message = f"spec selects nodes by {' and '.join(chosen)}, of which a server allows one"
+        admin.note_disagreement(cluster, event.key, "spec.nodes", message)
 
 
 def _judge_generation(cluster: Cluster, event: Event) -> None:
@@ -68,6 +88,8 @@ def _judge_generation(cluster: Cluster, event: Event) -> None:
     is_end = event.type is _DELETED
     if not is_end:
         specs[key] = event.uid, event.body
+        if _ENDING in event.body:
+            admin.judge_deletion(cluster, event)
     if admin.is_creation(event) and admin.is_request(event):
         first = reading.specified(event.body).metadata.generation
         if first > 1:

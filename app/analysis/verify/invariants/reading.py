@@ -134,6 +134,9 @@ class SliceSpec(_Part, frozen=True, gc=False, rename="camel"):
 
     driver: str = ""
     node_name: str = ""
+    all_nodes: bool = False
+    node_selector: dict[str, Any] | None = None
+    per_device_node_selection: bool = False
     pool: PoolName = PoolName()
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[Counters, ...] = ()
@@ -177,9 +180,10 @@ class Labelled(_Part, frozen=True, gc=False, rename="camel"):
     metadata: _Labels = _Labels()
 
 
-class _Ending(_Labels, frozen=True, gc=False, rename="camel"):
+class _Dated(_Labels, frozen=True, gc=False, rename="camel"):
     """The metadata of a namespace."""
 
+    creation_timestamp: str = ""
     deletion_timestamp: str = ""
 
 
@@ -192,8 +196,55 @@ class _Phased(_Part, frozen=True, gc=False, rename="camel"):
 class Namespace(_Part, frozen=True, gc=False, rename="camel"):
     """A namespace."""
 
-    metadata: _Ending = _Ending()
+    metadata: _Dated = _Dated()
     status: _Phased = _Phased()
+
+
+class _Ending(_Part, frozen=True, gc=False, rename="camel"):
+    """The metadata of an object that is being deleted."""
+
+    deletion_timestamp: str = ""
+    deletion_grace_period_seconds: int | None = None
+
+
+class Ending(_Part, frozen=True, gc=False, rename="camel"):
+    """An object that is being deleted."""
+
+    metadata: _Ending = _Ending()
+
+
+class Resources(_Part, frozen=True, gc=False, rename="camel"):
+    """The amounts of resources that a container requests, and its limits."""
+
+    requests: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+
+
+class Container(_Part, frozen=True, gc=False, rename="camel"):
+    """A container of a pod, of which the resources matter."""
+
+    resources: Resources = Resources()
+
+
+class _Contained(_Part, frozen=True, gc=False, rename="camel"):
+    """The containers of a pod."""
+
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: dict[str, Any] = {}
+
+
+class _Classed(_Part, frozen=True, gc=False, rename="camel"):
+    """The status of a new pod."""
+
+    qos_class: str = ""
+
+
+class NewPod(_Part, frozen=True, gc=False, rename="camel"):
+    """A new pod: what its class of quality of service follows from."""
+
+    spec: _Contained = _Contained()
+    status: _Classed = _Classed()
 
 
 def reader(form: type[_T]) -> Callable[[bytes], _T]:
@@ -213,6 +264,8 @@ template = reader(Template)
 specified = reader(Specified)
 labelled = reader(Labelled)
 namespace = reader(Namespace)
+ending = reader(Ending)
+new_pod = reader(NewPod)
 slice_ = reader(Slice)
 _allocation = msgspec.json.Decoder(Allocation).decode
 _decode = msgspec.json.Decoder().decode

@@ -18,6 +18,7 @@ from tests.unit.analysis.invariants.worlds import (
     ADMIN,
     CONTROLLER,
     DRIVER,
+    GOING,
     MARKED,
     World,
     claim,
@@ -76,6 +77,7 @@ class SoundWorld(World):
         counters = {"units": "3"} if self._has_counters else None
         tree = slice_(f"n{node}", *devices, counters=counters)
         tree["spec"]["nodeName"] = f"n{node}"
+        del tree["spec"]["allNodes"]
         self.put(key_of("resourceslices", f"n{node}"), tree, **options)
 
     def _arrive(self, number: int) -> None:
@@ -461,7 +463,7 @@ ALTERATIONS: dict[str, tuple[Alter, str]] = {
     "reserve_for_a_stranger": (reserve_for_a_stranger, "reserved-pod-names-claim"),
     "exchange_an_allocation": (exchange_an_allocation, "allocation-unchanged"),
     "allocate_what_ends": (
-        _in_claim(lambda tree: tree["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z")),
+        _in_claim(lambda tree: tree["metadata"].update(GOING)),
         "terminating-claim-unused",
     ),
     "take_the_reservation_back": (

@@ -37,6 +37,16 @@ UNPROVEN = LOSSES | {"no_uid", "no_rv", "version_guess", "printed"}
 ADMIN = "resource.kubernetes.io/admin-access"
 RULES = GROUP, "devicetaintrules"
 UNPLACED = {"no_rv", "version_guess", "late"}
+GRACED = {
+    "pods",
+    "resourceclaims",
+    "resourceslices",
+    "resourceslicepatches",
+    "devicetaintrules",
+    "deviceclasses",
+}
+"""The kinds whose deletion is judged; a namespace has no grace period."""
+
 PROVEN = {"fields-agree", "immutable-field-unchanged", "removed-before-renewed"}
 MARK = "DeletionByDeviceTaintManager"
 MANAGERS = {"system:kube-controller-manager"}
@@ -1472,16 +1482,26 @@ class Judge:
     def disagreeing(self, index, key):
         """A namespace with the phase of one that is deleted, though it is not, or the reverse.
 
-        Or with the name of another one in the label for its own.
+        Or with the name of another one in the label for its own. Of other objects, a deletion
+        without its grace period, and a slice that selects nodes in two ways.
         """
-        if key.resource != "namespaces" or key not in self.states[index].objects:
-            return {}
-        tree = self.states[index].objects[key]
-        phase = text(tree, "status", "phase")
-        is_deleted = text(tree, "metadata", "deletionTimestamp") != ""
-        if not uid_of(tree) or not self.shows(index, key):
+        tree = self.states[index].objects.get(key)
+        if tree is None or not uid_of(tree) or not self.shows(index, key):
             return {}
         broken = {}
+        is_deleted = text(tree, "metadata", "deletionTimestamp") != ""
+        if key.resource in GRACED and is_deleted:
+            grace = at(tree, "metadata", "deletionGracePeriodSeconds")
+            if not isinstance(grace, int) or (grace != 0 and key.resource != "pods"):
+                broken["fields-agree", key, "grace"] = ("broken", {key})
+        if key.resource == "resourceslices":
+            ways = [text(tree, "spec", "nodeName"), at(tree, "spec", "nodeSelector")]
+            ways += [at(tree, "spec", each) for each in ("allNodes", "perDeviceNodeSelection")]
+            if sum(map(bool, ways)) > 1:
+                broken["fields-agree", key, "nodes"] = ("broken", {key})
+        if key.resource != "namespaces":
+            return broken
+        phase = text(tree, "status", "phase")
         if phase and phase != ("Terminating" if is_deleted else "Active"):
             broken["fields-agree", key, "status.phase"] = ("broken", {key})
         label = fields(tree, "metadata", "labels").get("kubernetes.io/metadata.name", key.name)

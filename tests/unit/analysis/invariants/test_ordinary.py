@@ -15,6 +15,7 @@ from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.test_against_model import watched
 from tests.unit.analysis.invariants.worlds import (
     FINALIZER,
+    GOING,
     World,
     claim,
     device,
@@ -45,7 +46,7 @@ GIVEN = {
     "nothing": lambda tree: None,
     "no finalizer": lambda tree: tree["metadata"].update(finalizers=[]),
     "another finalizer": lambda tree: tree["metadata"].update(finalizers=["x", FINALIZER]),
-    "asked to go": lambda tree: tree["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
+    "asked to go": lambda tree: tree["metadata"].update(GOING),
     "owned": lambda tree: tree["metadata"].update(ownerReferences=[{"uid": "u9"}]),
     "another spec": lambda tree: tree["spec"]["devices"]["requests"][0].update(name="other"),
     "of another request": lambda tree: first(tree).update(request="other"),
@@ -91,7 +92,7 @@ RETURNED = {
     ),
     "to go": lambda tree: (
         tree.update(status={}),
-        tree["metadata"].update(deletionTimestamp="2026-01-01T00:00:00Z"),
+        tree["metadata"].update(GOING),
     ),
     "without finalizer": lambda tree: (tree.update(status={}), tree["metadata"].pop("finalizers")),
 }

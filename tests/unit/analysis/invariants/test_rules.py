@@ -19,6 +19,7 @@ from tests.unit.analysis.invariants.worlds import (
     ADMIN,
     CONTROLLER,
     DRIVER,
+    GOING,
     GROUP,
     IMPORTS,
     UNNAMED,
@@ -798,7 +799,7 @@ def revision_of(story, key):
 
 def terminating(story, name, **options):
     tree, write = story.change(key_of("resourceclaims", name), after=1, **options)
-    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    tree["metadata"].update(GOING)
     return tree, write
 
 
@@ -902,6 +903,7 @@ def a_slice_moves_to_another_driver_and_node(story):
     key = key_of("resourceslices", "s")
     story.put(key, slice_("p", device("a")), after=1)
     tree = slice_("p", device("a"), driver="other.example.com")
+    del tree["spec"]["allNodes"]
     tree["spec"]["nodeName"] = "n"
     begin = story.put(key, tree, after=1)
     return [("immutable-field-unchanged", "broken", "s", begin, None)] * 2
@@ -1038,7 +1040,7 @@ def a_pod_loses_its_node(story):
 def a_pod_comes_back_from_its_deletion(story):
     story.pod("q")
     tree, write = story.change(key_of("pods", "q"))
-    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    tree["metadata"].update(GOING)
     write()
     tree, write = story.change(key_of("pods", "q"), after=1)
     del tree["metadata"]["deletionTimestamp"]
@@ -2110,7 +2112,7 @@ def a_config_of_a_claim_that_comes_unseen(story):
 def a_deletion_taken_back_unseen(story):
     key = story.claim("x", "r")
     tree, write = story.change(key)
-    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    tree["metadata"].update(GOING)
     write()
     begin = changed_unseen(story, key, lambda tree: tree["metadata"].pop("deletionTimestamp"))
     return [("immutable-field-unchanged", "broken", "x", begin, None)]
@@ -2309,6 +2311,75 @@ def a_namespace_is_deleted_beside_a_lost_line(story):
 def a_namespace_has_the_label_of_another_one(story):
     labels = {"kubernetes.io/metadata.name": "other"}
     return disagreement(phased(story, "Active", {"labels": labels}))
+
+
+def ending(story, key, grace=None, **metadata):
+    """An object is being deleted, without a grace period or with one. The revision of that."""
+    tree, write = story.change(key, after=1)
+    tree["metadata"].update(metadata, deletionTimestamp=GOING["deletionTimestamp"])
+    tree["metadata"]["deletionGracePeriodSeconds"] = grace
+    return write()
+
+
+def a_claim_is_deleted_without_a_grace_period(story):
+    begin = ending(story, story.claim("x", "r"))
+    return [("fields-agree", "broken", "x", begin, None)]
+
+
+def a_claim_is_deleted_with_the_grace_period_of_a_pod(story):
+    begin = ending(story, story.claim("x", "r"), 30)
+    return [("fields-agree", "broken", "x", begin, None)]
+
+
+def a_pod_is_deleted_without_a_grace_period(story):
+    story.gap()
+    story.pod("q")
+    begin = ending(story, key_of("pods", "q"))
+    end = story.remove(key_of("pods", "q"), after=1)
+    return [("fields-agree", "broken", "q", begin, end)]
+
+
+def a_slice_is_deleted_without_a_grace_period(story):
+    story.publish("p", device("a"))
+    key = next(each for each in story.objects if each.resource == "resourceslices")
+    begin = ending(story, key, finalizers=["example.com/kept"])
+    return [("fields-agree", "broken", key.name, begin, None)]
+
+
+def a_slice_selects_nodes_in_two_ways(story):
+    tree = slice_("p", device("a"))
+    tree["spec"]["nodeName"] = "n0"
+    begin = story.put(key_of("resourceslices", "p-0"), tree)
+    return [("fields-agree", "broken", "p-0", begin, None)]
+
+
+def a_namespace_is_deleted_before_it_is_made(story):
+    begin = phased(story, "Terminating", {**ENDS, "creationTimestamp": "2026-01-01T00:00:03Z"})
+    return [("fields-agree", "unsure", "ns", begin, None)]
+
+
+def a_namespace_is_deleted_by_a_server_whose_clock_is_behind(story):
+    phased(story, "Terminating", {**ENDS, "creationTimestamp": "2026-01-01T00:00:02Z"})
+    return []
+
+
+def objects_that_are_deleted_with_the_grace_periods_of_their_kinds(story):
+    ending(story, story.claim("x", "r"), 0)
+    story.pod("q")
+    ending(story, key_of("pods", "q"), 30)
+    ending(story, key_of("pods", "q"), 0)
+    return []
+
+
+def deletions_and_slices_that_are_not_recorded_whole(story):
+    for loss in ("unknown_patch", "printed", "no_uid", "no_rv"):
+        metadata = {**GOING, "deletionGracePeriodSeconds": None, "finalizers": ["example.com/kept"]}
+        tree = {**claim("r"), "metadata": metadata}
+        story.put(key_of("resourceclaims", "x"), tree, after=1, losses=(loss,))
+        tree = slice_("p", device("a"))
+        tree["spec"]["nodeName"] = "n0"
+        story.put(key_of("resourceslices", "p-0"), tree, after=1, losses=(loss,))
+    return []
 
 
 def namespaces_whose_phase_follows_their_deletion(story):
@@ -2773,6 +2844,19 @@ def test_each_operator_of_a_node_selector(chosen, labels, expected):
 TWICE = "device gpu.example.com/p/a is allocated 2 times"
 MESSAGES = [
     (
+        a_claim_is_deleted_without_a_grace_period,
+        "metadata.deletionTimestamp is set, and metadata.deletionGracePeriodSeconds is not set",
+    ),
+    (
+        a_slice_selects_nodes_in_two_ways,
+        "spec selects nodes by nodeName and allNodes, of which a server allows one",
+    ),
+    (
+        a_namespace_is_deleted_before_it_is_made,
+        "metadata.deletionTimestamp is 2026-01-01T00:00:00Z, and metadata.creationTimestamp "
+        "2026-01-01T00:00:03Z",
+    ),
+    (
         bound_before_its_devices_are_ready,
         "pod q was bound before its devices were reported as ready",
     ),
@@ -2946,6 +3030,52 @@ def test_a_new_object_of_an_audit_log_has_the_first_generation(
     watch.note(replace(event, stamp=stamp))
     messages = [each.message for each in watch.violations() if each.rule == "fields-agree"]
     assert messages == ["metadata.generation of the new object is 6"] * is_wrong
+
+
+ONE = {"cpu": "1", "memory": "64Mi"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "named", "right"),
+    [
+        ({"containers": [{}]}, "Guaranteed", "BestEffort"),
+        ({"containers": [{"resources": {"requests": {"gpu": 1}}}]}, "Burstable", "BestEffort"),
+        ({"containers": [{"resources": {"requests": ONE}}]}, "Guaranteed", "Burstable"),
+        ({"containers": [{"resources": {"requests": ONE, "limits": ONE}}]}, "x", "Guaranteed"),
+        (
+            {"containers": [{"resources": {"requests": ONE, "limits": {**ONE, "cpu": "1000m"}}}]},
+            "Guaranteed",
+            "Guaranteed",
+        ),
+        (
+            {
+                "initContainers": [{}],
+                "containers": [{"resources": {"requests": ONE, "limits": ONE}}],
+            },
+            "Guaranteed",
+            "Burstable",
+        ),
+        ({"containers": [{}]}, "BestEffort", "BestEffort"),
+        ({"containers": [{}]}, "", ""),  # the state lacks its status
+        ({"containers": [{}], "resources": {"limits": ONE}}, "Guaranteed", "Guaranteed"),
+    ],
+)
+@pytest.mark.parametrize("request_id", ["r-1", ""])
+def test_a_new_pod_of_an_audit_log_has_the_class_of_its_containers(spec, named, right, request_id):
+    """Another client may have written the status of a pod that a watch shows first."""
+    story = Story()
+    tree = pod()
+    tree["spec"].update(spec)
+    tree["status"]["qosClass"] = named
+    story.put(key_of("pods", "q"), tree)
+    event = story.events[-1]
+    stamp = replace(event.stamp, request_id=request_id, origin=Origin(source="made"), verb="create")
+    watch = InvariantWatch()
+    watch.note(replace(event, stamp=stamp))
+    messages = [each.message for each in watch.violations() if each.rule == "fields-agree"]
+    is_wrong = bool(request_id) and named != right
+    words = f"status.qosClass is {named}, and the containers of the new pod are {right}"
+    assert messages == [words] * is_wrong
 
 
 @pytest.mark.parametrize(("version", "is_wrong"), [(9, True), (10, False)])

@@ -175,6 +175,10 @@ class World:
         return self.revision
 
 
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+"""What a server writes to the metadata of an object that is to go."""
+
+
 def key_of(resource: str, name: str) -> ObjectKey:
     """The key of one of the objects that these worlds have."""
     if resource in ("pods", "nodes", "namespaces"):
@@ -532,6 +536,7 @@ class RandomWorld(World):
         tree = json_tree.copy(self.objects[key])
         if tree["metadata"].pop("deletionTimestamp", None) is None:
             tree["metadata"]["deletionTimestamp"] = self._time_text()
+            tree["metadata"]["deletionGracePeriodSeconds"] = (0, 0, 0, None, 30)[self.revision % 5]
         allocation = json_tree.get(tree, "status", "allocation")
         if isinstance(allocation, dict) and self.draw.random() < 0.5:
             allocation["allocationTimestamp"] = self._time_text()
