@@ -71,11 +71,17 @@ class _Overuse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Held:
-    """The last allocation of a device that one claim can have: its claim, and the versions."""
+    """The last allocation of a device that one claim can have: its claim, and the versions.
+
+    `seen` is that of the last line of the claim with the device. With `is_lost`, the line that
+    gives it back is lost, and only a later one shows that it was given back.
+    """
 
     claim: ObjectKey
     given: int
+    seen: int
     given_back: int = 0
+    is_lost: bool = False
 
 
 class OveruseAudit:
@@ -142,7 +148,7 @@ class OveruseAudit:
         if event.key[:2] != api_resources.RESOURCE_CLAIMS:
             return
         if dra.allocation(before or {}):
-            self._note_given_back(event, before or {})
+            self._note_given_back(event, before or {}, known)
         if event.type is EventType.OBJECT_DELETED:
             return
         given = dra.result_trees(event.object)
@@ -176,15 +182,30 @@ class OveruseAudit:
             user = event.stamp.actor.user
             self._nominated[event.uid] = _Nomination(version_of(event), user, self._number)
 
-    def _note_given_back(self, event: Event, before: JsonView) -> None:
-        """Notes which devices an event gives back."""
+    def _note_given_back(self, event: Event, before: JsonView, known: Instant) -> None:
+        """Notes which devices an event gives back, and that a lost line did so before."""
         is_gone = event.type is EventType.OBJECT_DELETED
-        if not is_gone and dra.allocation(event.object):
-            return
+        is_kept = not is_gone and dra.allocation(event.object) is not None
+        is_lost = not is_kept and self._lacks.was_unseen(event.key, known)
+        version = version_of(event)
         for result in dra.results(before):
             held = self._held.get(result.id)
             if held is not None and held.claim == event.key:
-                self._held[result.id] = replace(held, given_back=version_of(event))
+                self._held[result.id] = (
+                    replace(held, seen=version)
+                    if is_kept
+                    else replace(held, given_back=version, is_lost=is_lost)
+                )
+
+    def _was_held(self, held: _Held, chosen: int) -> bool:
+        """Whether a device is proved to have been held at a version, and given back later.
+
+        If the line that gives it back is lost, it has one of the versions that no line has.
+        """
+        if not 0 < held.given < chosen < held.given_back:
+            return False
+        is_lost = held.is_lost and held.seen < chosen
+        return not is_lost or self._lacks.versions.are_all_recorded(held.seen, chosen)
 
     def _chosen(self, event: Event) -> _Nomination:
         """The nomination before which the devices of a new allocation were chosen, if known."""
@@ -215,11 +236,12 @@ class OveruseAudit:
             if not self._views.allocated.is_dedicated(result.id):
                 continue
             held = self._held.get(result.id)
-            if held is not None and 0 < held.given < chosen < held.given_back:
+            if held is not None and self._was_held(held, chosen):
                 holder = f"{held.claim.namespace}/{held.claim.name}"
                 problem = f"{device} was chosen for {of_claim} before {holder} gave it back"
                 self._accuse(event, known, problem, held.claim, nomination)
-            self._held[result.id] = _Held(claim=event.key, given=version_of(event))
+            given = version_of(event)
+            self._held[result.id] = _Held(claim=event.key, given=given, seen=given)
 
     def _accuse(
         self, event: Event, known: Instant, problem: str, rests_on: ObjectKey, chosen: _Nomination

@@ -7,12 +7,14 @@ in order, and whether they prove that the device was chosen while it was held.
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.unsure.overuse import CHOSEN_ANEW, OveruseAudit
 from app.analysis.views import LiveViews
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.event import Origin
+from app.domain.log.records import Loss
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -115,18 +117,80 @@ def test_scheduler_that_paused_may_have_been_replaced_and_chosen_anew(is_proved,
     assert audit.unsure == ({} if is_proved else {CHOSEN_ANEW: 1})
 
 
-def audited(writes, tenths):
-    """The audit of these writes, each at its tenth of a second."""
+LOST = (HOLDER, "a line of the holder is lost")
+
+WITH_A_LOST_LINE = {
+    "that of the release, which may have come before the choice": (
+        False,
+        [HELD, MADE, NOMINATED, LOST, FREE, TAKEN],
+        [1, 2, 4, 5, 5, 6],
+    ),
+    "that of the release, which has a version only after the choice": (
+        True,
+        [HELD, MADE, NOMINATED, LOST, FREE, TAKEN],
+        [1, 2, 3, 5, 5, 6],
+    ),
+    "that of the release, and versions are no order of writes": (
+        False,
+        [(POD, pod()), HELD, NOMINATED, LOST, FREE, TAKEN],
+        [2, 1, 3, 5, 5, 6],
+    ),
+    "one before the holder was seen to keep its device": (
+        True,
+        [HELD, MADE, LOST, HELD, NOMINATED, FREE, TAKEN],
+        [1, 2, 3, 5, 6, 7, 8],
+    ),
+    "that of the release, after the holder was seen with the device once more": (
+        True,
+        [HELD, MADE, HELD, NOMINATED, LOST, FREE, TAKEN],
+        [1, 2, 5, 6, 8, 8, 9],
+    ),
+}
+"""Stories of which a line is lost: whether the choice is proved, the lines, and their versions."""
+
+
+@pytest.mark.parametrize(
+    ("is_proved", "writes", "versions"), WITH_A_LOST_LINE.values(), ids=WITH_A_LOST_LINE
+)
+def test_device_may_have_been_given_back_in_a_lost_line(is_proved, writes, versions):
+    audit = audited(writes, range(len(writes)), versions)
+    assert list(audit.overused()) == (["uid-taker"] if is_proved else [])
+
+
+def audited(writes, tenths, versions=()):
+    """The audit of these writes, each at its tenth of a second, with versions of their own."""
     views, before = LiveViews(Profile()), {}
-    audit = OveruseAudit(views, Lacks(()))
+    lacks = Lacks(())
+    audit = OveruseAudit(views, lacks)
     for (number, (key, tree)), tenth in zip(enumerate(writes, 1), tenths, strict=True):
+        if (key, tree) == LOST:
+            lacks.note(lost(number, key), Instant(tenth * SECOND // 10))
+            continue
         event = written(number, key, before.get(key), tree)
+        if versions:
+            event = requested(event, versions[number - 1], Instant(tenth * SECOND // 10))
+            lacks.note(event, Instant(tenth * SECOND // 10))
         views.fold(event)
         is_of_scheduler = key == TAKER or "nominatedNodeName" in event.object.get("status", {})
         known = Instant(tenth * SECOND // 10)
         audit.after(event, before.get(key), known, is_of_scheduler=is_of_scheduler)
         before[key] = None if tree is None else event.object
     return audit
+
+
+def lost(number, key):
+    """What the import says where a line about an object is lost, and only a later one shows it."""
+    origin = Origin(source="audit", losses=(Loss.GAP.value,))
+    stamp = Stamp(time=Instant(0), actor=Actor(user="a"), verb="observe", origin=origin)
+    revision, type_ = Revision(number), EventType.GAP_OBSERVED
+    return Event(revision=revision, type=type_, key=key, uid="", body=b"{}", stamp=stamp)
+
+
+def requested(event, version, time):
+    """The event as that of a request whose answer has this version and time."""
+    origin = replace(event.stamp.origin, resource_version=str(version), answered=time, asked=time)
+    stamp = replace(event.stamp, time=time, origin=origin, request_id=f"request-{version}")
+    return replace(event, stamp=stamp)
 
 
 def written(number, key, before, tree):
