@@ -153,7 +153,7 @@ class EventLog(Protocol):
     async def read_stored(
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[StoredRow]:
-        """Like `read`, but the rows as stored, readable or not, for verification."""
+        """Rows as stored, for verification. Up to 0: those below the history's own first event."""
         ...
 
     async def read_object(

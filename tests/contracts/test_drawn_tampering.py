@@ -123,6 +123,26 @@ async def test_drawn_alteration_is_noticed_or_has_no_effect(
                 assert await mends_itself(url, numbers[number]), altered.said
 
 
+@pytest.mark.parametrize("revision", [20, 1, 0, -7])
+async def test_event_below_the_own_ones_of_a_fork_is_noticed(
+    server_url: str, family: str, revision: int
+) -> None:
+    """No reading of the fork comes there: the events up to its beginning are its parent's."""
+    with new_database(server_url, template=family) as url:
+        async with owner(url) as connection:
+            await connection.execute(
+                "CREATE TEMP TABLE stray AS SELECT * FROM log_events WHERE (history, revision) = "
+                "(SELECT history, revision FROM histories JOIN log_heads USING (history) "
+                "WHERE name = 'fork');"
+                f"UPDATE stray SET revision = {revision};"
+                "INSERT INTO log_events SELECT * FROM stray"
+            )
+        report = await verify(url, name="fork")
+        assert not report.agrees
+        assert f"there is an event at revision {revision}, and the" in report.chain.problem
+        assert await agrees(url, "victim")
+
+
 BESIDE_THE_LOG = ("checkpoints", "snapshots")
 """What makes servers quicker; they compare it with the log before they use it."""
 

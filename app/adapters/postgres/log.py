@@ -266,7 +266,13 @@ class PostgresLog:
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[StoredRow]:
         """The events above `after` in their stored form, in order."""
-        rows = await self._read(statements.READ_STORED, history, after, limit, until)
+        if until == 0:  # where nothing stands, unless the tables were altered
+            async with self._database.connection() as connection:
+                own = (await self._line(connection, history))[-1]
+                place = (own.history, after, own.after, limit)
+                rows = await connection.fetch(statements.READ_STORED, *place)
+        else:
+            rows = await self._read(statements.READ_STORED, history, after, limit, until)
         return [rows_of.stored_row(row) for row in rows]
 
     async def read_object(

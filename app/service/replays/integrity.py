@@ -207,10 +207,10 @@ class IntegrityCheck:
         for signed in self.signed:
             self._compare(signed, head)
         for row in outside:
-            self._note(
-                f"there is an event at revision {row.event.revision}, and the head is at revision "
-                f"{head.revision}"
-            )
+            where = f"the head is at revision {head.revision}"
+            if 0 < row.event.revision <= head.revision:
+                where = f"the fork's own events begin after revision {self.info.parent_revision}"
+            self._note(f"there is an event at revision {row.event.revision}, and {where}")
 
     def result(self) -> Integrity:
         """The result so far."""
