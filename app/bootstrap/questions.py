@@ -130,6 +130,11 @@ async def _altered(
                     f"{tables} of {info.name} were altered: their rows are not those that redra "
                     f"wrote; `redra rebuild {info.name}` makes them again"
                 )
+            if view.rows is view_audit.Rows.OTHER:
+                notes.append(
+                    f"{tables} of {info.name} are of another version of redra and were not "
+                    f"compared: `redra rebuild {info.name}` makes them again, as `redra up` does"
+                )
             if view.rows is view_audit.Rows.UNKNOWN:
                 unknown.append(f"{tables} of {info.name}")
             else:

@@ -773,6 +773,30 @@ async def test_rows_that_row_security_hides_from_the_reader_have_a_note(url: str
         assert (await questions.ask(settings, "SELECT * FROM view_pools", "victim")).notes == ()
 
 
+async def test_rows_of_another_version_are_said_to_be_that(url: str) -> None:
+    """Verification does not compare them either; a rebuild makes them anew."""
+    settings = Settings(database_url=url)
+    statement = "SELECT name FROM view_claims"
+    async with stores.open_store(settings) as store:
+        await recordings.rebuild(store, settings, "victim", lambda *_: None)
+        before = await questions.ask(settings, statement, "victim")
+        assert before.notes == ()
+        await say(
+            url,
+            "UPDATE checkpoints SET version = version + 1 WHERE projection = 'claims';"
+            "UPDATE view_claims SET name = name || 'x'",
+        )
+        altered = await questions.ask(settings, statement, "victim")
+        assert altered.rows.rows != before.rows.rows
+        assert altered.notes == (
+            "view_claims and view_claim_devices of victim are of another version of redra and "
+            "were not compared: `redra rebuild victim` makes them again, as `redra up` does",
+        )
+        await recordings.rebuild(store, settings, "victim", lambda *_: None)
+        after = await questions.ask(settings, statement, "victim")
+        assert (after.rows.rows, after.notes) == (before.rows.rows, ())
+
+
 VICTIM, OTHER = (
     f"(SELECT history FROM histories WHERE name = '{name}')" for name in ("victim", "other")
 )

@@ -20,12 +20,13 @@ NO_ROWS = sum_text(0)
 class Rows(StrEnum):
     """Whether rows are those that were written.
 
-    `UNKNOWN`: there are more than may be compared, or another version of redra wrote them.
+    `UNKNOWN`: there are more than may be compared. `OTHER`: another version of redra wrote them.
     """
 
     SAME = "same"
     ALTERED = "altered"
     UNKNOWN = "unknown"
+    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,9 @@ async def audit(
 
 
 def _judge(stored: StoredRows, *, is_other: bool) -> Rows:
-    if stored.hash is None or is_other:
+    if is_other:
+        return Rows.OTHER
+    if stored.hash is None:
         return Rows.UNKNOWN
     wanted = NO_ROWS if stored.checkpoint is None else stored.checkpoint.state_hash
     return Rows.SAME if stored.hash == wanted else Rows.ALTERED
