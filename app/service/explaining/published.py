@@ -11,6 +11,7 @@ from app.analysis.explain.hardware import pools as hardware
 from app.analysis.explain.nearby import successors
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.findings.outgrown import SelectingRequest
 from app.domain.controllers import pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.resources import claim_key
@@ -128,33 +129,49 @@ def passed_over(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
     they count for nothing. Those of pools that cannot be used at all stand with the pools.
     """
     wishes = [*selections.requests_of(evidence, pod)]
-    inventory = evidence.views.inventory
+    inventory, quirks = evidence.views.inventory, evidence.rules.allocator_quirks
     reasons: list[Reason] = []
     for place in inventory.pool_ids() if wishes else ():
-        everywhere = inventory.slices_of(place)
-        current = pools.newest(everywhere)
-        if len(current) == len(everywhere) or len(reasons) == NAMES_MAX:
+        if len(reasons) >= NAMES_MAX:
+            break
+        older = _lacked(inventory.slices_of(place), wishes)
+        pool = inventory.pool(place) if older else None
+        if pool is None or not pool.usable:
             continue
-        pool, quirks = inventory.pool(place), evidence.rules.allocator_quirks
+        # Each node is asked, so only for pools that matter.
         seen = {name for old in evidence.views.old_pools(place, quirks) for name in old.slices}
-        having = {each.id: each for one in current for each in one.devices}
-        for one in everywhere if pool is not None and pool.usable else ():
+        for one, names, wish in older:
             key = ObjectKey(*api_resources.RESOURCE_SLICES, "", one.name)
-            if one in current or one.name in seen or not evidence.sight.sees_key(key):
+            if one.name in seen or not evidence.sight.sees_key(key):
                 continue
-            for wish in wishes:
-                names = [
-                    each.id[2]
-                    for each in one.devices
-                    if wish.matches(each)
-                    and not (each.id in having and wish.matches(having[each.id]))
-                ]
-                if names:
-                    text = _passed_over(one, names, wish.name, current)
-                    revision = sources.revision_of(evidence.views.objects, key)
-                    reasons.append(Reason(text=text, revision=revision, about=key, is_kept=True))
-                    break
+            text = _passed_over(one, names, wish, pools.newest(inventory.slices_of(place)))
+            revision = sources.revision_of(evidence.views.objects, key)
+            reasons.append(Reason(text=text, revision=revision, about=key, is_kept=True))
     return reasons[:NAMES_MAX]
+
+
+def _lacked(
+    everywhere: Sequence[Slice], wishes: Sequence[SelectingRequest]
+) -> list[tuple[Slice, Sequence[str], str]]:
+    """The older slices of a pool with devices for a request that its newest slices lack."""
+    current = pools.newest(everywhere)
+    if len(current) == len(everywhere):
+        return []
+    having = {each.id: each for one in current for each in one.devices}
+    lacked: list[tuple[Slice, Sequence[str], str]] = []
+    for one in everywhere:
+        if one.generation == current[0].generation:
+            continue
+        for wish in wishes:
+            names = [
+                each.id[2]
+                for each in one.devices
+                if wish.matches(each) and not (each.id in having and wish.matches(having[each.id]))
+            ]
+            if names:
+                lacked.append((one, names, wish.name))
+                break
+    return lacked
 
 
 def _passed_over(one: Slice, names: Sequence[str], wish: str, current: Sequence[Slice]) -> str:
