@@ -187,7 +187,7 @@ def _is_of_controller(entry: Entry) -> bool:
 
 def _write_text(write: Entry) -> str:
     name = records.named_author(write.actor)
-    what = f"before that, devicetaintrule {write.subject.name} was written ({write.verb})"
+    what = f"before that, DeviceTaintRule {write.subject.name} was written ({write.verb})"
     return f"{what}, by {name} at {sources.when(Instant(write.time))}"
 
 

@@ -148,7 +148,7 @@ def _of_classes(model: Model, node: str) -> Iterator[str]:
             if one["spec"].get("extendedResourceName") == resource
         ]
         if newest in named and len(named) > 1 and not extended.offered(tree, resource):
-            yield f"take extendedResourceName {resource} from deviceclass {newest}, so that it does"
+            yield f"take extendedResourceName {resource} from DeviceClass {newest}, so that it does"
 
 
 def _of_request(model: Model, node: str, wish: Wish) -> Iterator[str]:
@@ -335,7 +335,7 @@ _ACTS: dict[str, Callable[..., None]] = {
         )
     ),
     r"request (\S+) instead of \S+ (\S+) in container (\S+)": _request_less,
-    r"take extendedResourceName (\S+) from deviceclass (\S+), so that .*": _unname,
+    r"take extendedResourceName (\S+) from DeviceClass (\S+), so that .*": _unname,
     r"give deviceclass (\S+) the selectors? back that it had before revision \d+: (.*)": _select,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,

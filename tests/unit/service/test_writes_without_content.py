@@ -88,7 +88,7 @@ async def test_pods_that_the_eviction_controller_wrote_are_evicted_by_what_was_w
     assert [each.name for each in one.objects] == ["q", "p"]
     (cause,) = one.causes
     assert cause == (
-        "before that, devicetaintrule all was written (create), by jane at 2026-01-02T03:04:00Z"
+        "before that, DeviceTaintRule all was written (create), by jane at 2026-01-02T03:04:00Z"
     )
 
 

@@ -173,7 +173,7 @@ def _of_change(change: Change) -> str:
         case LowerAmount():
             return "request less of an extended resource"
         case ServeByClass():
-            return "have an older deviceclass serve an extended resource"
+            return "have an older DeviceClass serve an extended resource"
         case DropConstraint():
             return "drop a constraint"
         case PreferAlternative():

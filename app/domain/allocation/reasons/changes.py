@@ -215,8 +215,8 @@ class ServeByClass:
     @property
     def text(self) -> str:
         """The change in the imperative."""
-        text = f"take extendedResourceName {self.resource} from deviceclass {self.newest}"
-        return f"{text}, so that deviceclass {self.older} serves it"
+        text = f"take extendedResourceName {self.resource} from DeviceClass {self.newest}"
+        return f"{text}, so that DeviceClass {self.older} serves it"
 
     def apply(self, world: AllocationWorld) -> AllocationWorld:
         """The world with the claim that the scheduler makes then; the same without such a claim."""
