@@ -198,7 +198,7 @@ HELPS = [
     ),
     (
         overlooked.class_is_edited_for_other_hardware,
-        "give deviceclass c the selector back",
+        "give DeviceClass c the selector back",
         select_as_before,
     ),
     (overlooked.two_drivers_publish_one_pool, "leave out of slice", publish_each_device_once),

@@ -139,7 +139,7 @@ def with_model(name, model):
 
 
 SELECTED_BEFORE = "with its former selector it would select"
-GIVEN_BACK = "give deviceclass c the selector back that it had before revision"
+GIVEN_BACK = "give DeviceClass c the selector back that it had before revision"
 
 
 @pytest.mark.parametrize(

@@ -213,12 +213,12 @@ async def former_classes(
         former = dra.class_selectors(before.object)
         tree.setdefault("spec", {})["selectors"] = json_tree.copy(former)
         noun = counts.plural(len(former), "selector")
-        text = f"give deviceclass {name} the {noun} back that it had before revision "
+        text = f"give DeviceClass {name} the {noun} back that it had before revision "
         text += f"{after.revision}: {' and '.join(map(expression_text, former))}"
         if not former:
-            text = f"remove the selectors of deviceclass {name}, which had none before revision "
+            text = f"remove the selectors of DeviceClass {name}, which had none before revision "
             text += str(after.revision)
-        kind = "give a deviceclass its former selectors"
+        kind = "give a DeviceClass its former selectors"
         classes.append((key, SpecChange(text=text, kind=kind, of_pod=False, tree=tree)))
     return classes
 

@@ -336,7 +336,7 @@ _ACTS: dict[str, Callable[..., None]] = {
     ),
     r"request (\S+) instead of \S+ (\S+) in container (\S+)": _request_less,
     r"take extendedResourceName (\S+) from DeviceClass (\S+), so that .*": _unname,
-    r"give deviceclass (\S+) the selectors? back that it had before revision \d+: (.*)": _select,
+    r"give DeviceClass (\S+) the selectors? back that it had before revision \d+: (.*)": _select,
     r"drop constraint #(\d+) .* of claim (\S+)": _drop_constraint,
     r"put alternative ([^/]+)/(\S+) of claim (\S+) first": _prefer,
     r"set attribute (\S+) of device ([^/]+)/([^/]+)/(\S+) to (\S+), in its driver or by a .*": (
