@@ -23,7 +23,7 @@ TRIES_MAX = 300
 """Changes that `why` tries on each node."""
 
 _OF_SPECS = ("label node", "tolerate", "drop", "request", "set whenUnsatisfiable")
-_NOT_ENUMERATED = ("set attribute", "put alternative", "give deviceclass", *_OF_SPECS)
+_NOT_ENUMERATED = ("set attribute", "put alternative", "give DeviceClass", *_OF_SPECS)
 """Changes that the model applies where they are proposed, and does not look for."""
 
 
