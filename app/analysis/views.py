@@ -235,7 +235,9 @@ def _named(event: Event) -> JsonObject:
     """The object under its key and uid, which decide even when its metadata has other ones."""
     tree, key = event.object, event.key
     metadata = meta.metadata(tree)
-    named = {"namespace": key.namespace, "name": key.name, "uid": event.uid}
+    named = {"name": key.name, "uid": event.uid}
+    if key.namespace:
+        named["namespace"] = key.namespace
     if all(json_tree.text(metadata, field) == value for field, value in named.items()):
         return tree
     return {**tree, "metadata": {**metadata, **named}}

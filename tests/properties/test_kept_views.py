@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.analysis.views import LiveViews, compiler_of
@@ -96,6 +96,7 @@ def test_drawn_states_have_compressed_objects() -> None:
 
 @settings(max_examples=draws.examples(100), deadline=None)
 @given(seed=st.integers(0, 10**6), length=st.integers(2, 150))
+@example(seed=823, length=96)
 def test_live_views_and_tables_have_the_same_devices(seed: int, length: int) -> None:
     live = views_of(world(seed, length))
     table = InventoryProjection(compiler=compiler_of(Profile()))
