@@ -207,8 +207,13 @@ class Recorder:
             "enableServiceLinks": True,
             "preemptionPolicy": "PreemptLowerPriority",
         }
-        status = {"phase": "Pending", "qosClass": "BestEffort"}
-        self.create(ALICE, "Pod", name, spec={**defaults, **spec}, status=status)
+        whole = {**defaults, **spec}
+        asked = {
+            name for each in whole["containers"] for name in each["resources"].get("limits", ())
+        }
+        quality = "Burstable" if asked & {"cpu", "memory"} else "BestEffort"
+        status = {"phase": "Pending", "qosClass": quality}
+        self.create(ALICE, "Pod", name, spec=whole, status=status)
 
     def claim(self, name: str, **spec: object) -> None:
         self.create(ALICE, "ResourceClaim", name, spec={"devices": spec}, status={})
