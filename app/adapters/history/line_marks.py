@@ -343,7 +343,8 @@ def unpaged(lines: list[str]) -> list[str]:
 def _goes_on(lines: list[str], at: int) -> bool:
     following = next((each for each in islice(lines, at, None) if each.strip()), "")
     is_next = at < len(lines) and following == lines[at]
-    return (_GOES_ON if is_next else _GOES_ON_BELOW).match(following) is not None
+    begin = _GOES_ON.match(following) if is_next else _GOES_ON_BELOW.match(following)
+    return begin is not None
 
 
 def without_additions(lines: list[str]) -> list[str]:
