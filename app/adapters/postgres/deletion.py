@@ -46,6 +46,26 @@ _WAIT_BRIEFLY = f"SET LOCAL lock_timeout = {round(_BRIEFLY_SECONDS * 1000)}"
 _WAIT_AS_USUAL = "SET LOCAL lock_timeout TO DEFAULT"
 """Wait for locks as long as the session may."""
 
+_DELETE_ALONE = "LOCK TABLE tombstones IN SHARE ROW EXCLUSIVE MODE"
+"""Wait until no other transaction deletes a history.
+
+Two of them cannot grant the right to delete events at once, and the end of a history changes the
+rows of its copies, which another deletion may hold. An advisory lock could be held by the role that
+only reads.
+"""
+
+_HOLD_LEASES = "SELECT FROM leases WHERE history = $1 ORDER BY name FOR UPDATE"
+"""Lock the leases of a history in the order in which an append locks them, before the head."""
+
+_BURY = """
+INSERT INTO tombstones (history, name, seed, settings, created, revision, hash, time, deleted,
+                        deleted_by)
+SELECT history, name, seed, settings, created, revision, hash, time, $2, $3
+FROM histories JOIN log_heads USING (history) WHERE history = $1
+RETURNING *
+"""
+"""Insert the tombstone of a history."""
+
 _NAME_DELETED = "SELECT set_config('redra.deleted_history', $1, true)"
 """Set the deleted history for the guards of this transaction. ($1 is its number as text.)"""
 
@@ -81,11 +101,11 @@ async def _try(database: Database, history: HistoryId, at: Instant, by: str) -> 
     async with database.transaction() as connection:
         await connection.execute(_WAIT_BRIEFLY)
         try:
-            await connection.execute(statements.DELETE_ALONE)
+            await connection.execute(_DELETE_ALONE)
         except asyncpg.LockNotAvailableError as problem:
             raise _Occupied from problem
         await connection.execute(_WAIT_AS_USUAL)
-        await connection.execute(statements.HOLD_LEASES, history)
+        await connection.execute(_HOLD_LEASES, history)
         last = await connection.fetchval(statements.HOLD, history)
         if last is None:
             raise no_history(history)
@@ -93,7 +113,7 @@ async def _try(database: Database, history: HistoryId, at: Instant, by: str) -> 
         name = await connection.fetchval(statements.HOLD_NAME, history)
         if forks := await connection.fetch(statements.FORKS, history):
             raise has_forks(name, [row["name"] for row in forks])
-        buried = await connection.fetchrow(statements.BURY, history, timestamps.to_datetime(at), by)
+        buried = await connection.fetchrow(_BURY, history, timestamps.to_datetime(at), by)
         assert buried is not None, "its head is held"
         await _remove(connection, history, last)
     return rows_of.tombstone(buried)

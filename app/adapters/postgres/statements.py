@@ -91,31 +91,11 @@ TOUCH = "SELECT FROM histories WHERE history = $1 FOR KEY SHARE NOWAIT"
 NAME = "SELECT name FROM histories WHERE history = $1"
 """The name of a history."""
 
-DELETE_ALONE = "LOCK TABLE tombstones IN SHARE ROW EXCLUSIVE MODE"
-"""Wait until no other transaction deletes a history.
-
-Two of them cannot grant the right to delete events at once, and the end of a history changes the
-rows of its copies, which another deletion may hold. An advisory lock could be held by the role that
-only reads.
-"""
-
-HOLD_LEASES = "SELECT FROM leases WHERE history = $1 ORDER BY name FOR UPDATE"
-"""Lock the leases of a history in the order in which an append locks them, before the head."""
-
 HOLD = "SELECT revision FROM log_heads WHERE history = $1 FOR UPDATE"
 """The revision of the head, locked until the end of the transaction."""
 
 HOLD_NAME = "SELECT name FROM histories WHERE history = $1 FOR UPDATE"
 """The row of a history, locked so that no row can refer to it until the transaction ends."""
-
-BURY = """
-INSERT INTO tombstones (history, name, seed, settings, created, revision, hash, time, deleted,
-                        deleted_by)
-SELECT history, name, seed, settings, created, revision, hash, time, $2, $3
-FROM histories JOIN log_heads USING (history) WHERE history = $1
-RETURNING *
-"""
-"""Insert the tombstone of a history."""
 
 TOMBSTONES = f"""
 SELECT name, seed, settings, {_CREATED}, revision, hash, {_TIME},
