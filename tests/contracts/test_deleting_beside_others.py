@@ -31,6 +31,9 @@ pytestmark = pytest.mark.database
 LATER = Instant(START + 5)
 VIEW, TABLE = "objects", "view_objects"
 
+STATEMENTS_BEFORE_REMOVAL = 8
+"""Those of a deletion until its tombstone is written; what it locks is locked then."""
+
 STATEMENTS_MAX = 100
 """More than any side has; the last one that is tried does not stop."""
 
@@ -58,6 +61,12 @@ class Stepped:
     @property
     def bounds(self) -> DatabaseBounds:
         return self.database.bounds
+
+    def go_on(self, stop: int) -> None:
+        """Let the session go on until it is before that statement."""
+        waited, self.stop = self.onward, stop
+        self.reached, self.onward = anyio.Event(), anyio.Event()
+        waited.set()
 
     async def pass_by(self) -> None:
         if self.count == self.stop:
@@ -147,6 +156,21 @@ ACTS: dict[str, Act] = {
     ),
     "a signed head": lambda db, at: PostgresLog(db).keep_heads(at.history, [signed(2)]),
 }  # fmt: skip
+
+
+async def begin(database: Any, at: Scene) -> None:
+    """A controller that begins takes a lease that nobody had."""
+    lease = await PostgresLeases(database).acquire(at.history, "n", "me", seconds=60.0)
+    assert lease is not None
+    at.tokens = [lease]
+
+
+async def write_first(database: Any, at: Scene) -> None:
+    """The controller writes its first event under that lease."""
+    head = await PostgresLog(database).head(at.history)
+    await PostgresLog(database).append(
+        at.history, expected=head, events=claims(head, 1), leases=at.tokens
+    )
 
 
 async def delete(database: Any, at: Scene) -> None:
@@ -322,3 +346,43 @@ async def test_deletion_of_another_history_is_named_when_it_takes_too_long(
                     await delete(database, other)
             first.onward.set()
         await delete(database, other)
+
+
+@pytest.mark.parametrize("first", range(STATEMENTS_BEFORE_REMOVAL))
+async def test_controller_begins_while_its_history_is_deleted(
+    database_url: str, first: int
+) -> None:
+    """It takes its lease before one statement of the deletion, and writes before a later one."""
+    async with open_database(database_url) as database:
+        watcher = await asyncpg.connect(database_url)
+        for then in range(first + 1, STATEMENTS_BEFORE_REMOVAL + 1):
+            at = await scene(database, then)
+            outcomes = await begun_amid(database, watcher, at, (first, then))
+            assert outcomes.pop("deletion") == "done", (first, then, outcomes)
+            assert set(outcomes.values()) <= {"done", "refused"}, (first, then, outcomes)
+            assert await left_of(watcher, at.history) == []
+        await watcher.close()
+
+
+async def begun_amid(
+    database: Database, watcher: asyncpg.Connection, at: Scene, stops: tuple[int, int]
+) -> dict[str, str]:
+    """The outcomes of a deletion, of the lease before its first stop, and of a later event."""
+    outcomes: dict[str, str] = {}
+    stepped = Stepped(database=database, stop=stops[0])
+
+    async def run(name: str, act: Act, through: Any) -> None:
+        outcomes[name] = await outcome(act, through, at)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run, "deletion", delete, stepped)
+        for name, act, onward in (
+            ("lease", begin, stops[1]), ("event", write_first, STATEMENTS_MAX),
+        ):  # fmt: skip
+            with anyio.fail_after(PATIENCE_SECONDS):
+                await stepped.reached.wait()
+                tasks.start_soon(run, name, act, database)
+                while name not in outcomes and await waiting(watcher) < 1:
+                    pass
+            stepped.go_on(onward)
+    return outcomes

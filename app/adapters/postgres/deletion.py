@@ -3,7 +3,7 @@
     wait for other deletions ──the same history──▶ Conflict, at once
              │               ──another one, for too long──▶ LogUnavailable
              ▼
-    lock leases, head and row ──▶ tombstone ──▶ events ──▶ views, snapshots, the history
+    lock row, leases and head ──▶ tombstone ──▶ events ──▶ views, snapshots, the history
 
 A deletion of many events lasts, so a second one of the same history does not wait for its end.
 """
@@ -105,12 +105,13 @@ async def _try(database: Database, history: HistoryId, at: Instant, by: str) -> 
         except asyncpg.LockNotAvailableError as problem:
             raise _Occupied from problem
         await connection.execute(_WAIT_AS_USUAL)
+        # From here to the commit no session can fork the history or take its first lease: both
+        # refer to the row. So the leases that are locked next are all that an append can carry.
+        name = await connection.fetchval(statements.HOLD_NAME, history)
         await connection.execute(_HOLD_LEASES, history)
         last = await connection.fetchval(statements.HOLD, history)
         if last is None:
             raise no_history(history)
-        # From here to the commit no session can fork the history: a fork refers to the row.
-        name = await connection.fetchval(statements.HOLD_NAME, history)
         if forks := await connection.fetch(statements.FORKS, history):
             raise has_forks(name, [row["name"] for row in forks])
         buried = await connection.fetchrow(_BURY, history, timestamps.to_datetime(at), by)

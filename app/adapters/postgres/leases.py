@@ -3,7 +3,8 @@
 Epochs come from the head row, so that no two holders of leases in a history ever have the same
 epoch. An append locks the lease rows that it carries, then the head; a take-over locks in the same
 order. The first one makes the other wait, so a take-over never falls between the check of an append
-and its commit.
+and its commit. A new lease refers to its history, which it locks before the head, as a deletion
+does.
 """
 
 from datetime import timedelta
@@ -12,6 +13,7 @@ import anyio
 
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.problems import no_history
+from app.adapters.postgres.statements import REFER
 from app.domain.log import HistoryId, LeaseToken
 
 FIND = """
@@ -77,6 +79,8 @@ class PostgresLeases:
                 return LeaseToken(name=name, epoch=row["epoch"], holder=holder)
             if row is not None and row["is_running"]:
                 return None
+            if row is None and await connection.fetchval(REFER, history) is None:
+                raise no_history(history)
             epoch = await connection.fetchval(NEXT_EPOCH, history)
             if epoch is None:
                 raise no_history(history)

@@ -85,8 +85,11 @@ HISTORY_BY_NAME = f"{_HISTORY} = $1"
 RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
 """Rename a history; no row when it does not exist."""
 
-TOUCH = "SELECT FROM histories WHERE history = $1 FOR KEY SHARE NOWAIT"
-"""Lock a history as a reference to it does; an error when that would have to wait."""
+REFER = "SELECT history FROM histories WHERE history = $1 FOR KEY SHARE"
+"""Lock a history as a reference to it does; no row when it does not exist."""
+
+TOUCH = f"{REFER} NOWAIT"
+"""The same; an error when that would have to wait."""
 
 NAME = "SELECT name FROM histories WHERE history = $1"
 """The name of a history."""
@@ -134,8 +137,8 @@ head AS (
     RETURNING revision, epoch, hash, time
 )
 """
-# Leases are locked before the head, by name; a take-over and a deletion lock in the same order, so
-# none of them can deadlock.
+# Leases are locked before the head, by name; a take-over and a deletion lock in the same order, and
+# a new lease as well as a deletion first lock the history, so none of them can deadlock.
 # A key-share lock keeps take-overs out until the commit, but lets the holder renew the lease. After
 # a wait for the head row, PostgreSQL checks the condition again against the committed row: then no
 # row is advanced and nothing is inserted.
