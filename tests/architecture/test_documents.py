@@ -18,6 +18,7 @@ from app.domain.controllers import batching
 from app.domain.log.event import EVENTS_PAGE
 from app.service.folding.projecting import FoldingBounds
 from app.settings import Settings, read
+from docs.site_hooks import BESIDE
 from projections import objects
 from tests.together import together
 
@@ -132,6 +133,14 @@ def test_files_of_pages_exist() -> None:
             if text.split("/")[0] in FOLDERS and not (ROOT / text).exists():
                 missing.append(f"{page.name}: {text}")
     assert missing == []
+
+
+def test_pages_beside_the_documents_link_as_the_site_moves_them() -> None:
+    """The site has them at another place: a link from where they lie would lead nowhere."""
+    fits = re.compile(r"https://|mailto:|#|docs/")
+    for name in BESIDE:
+        links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / name).read_text())
+        assert [link for link in links if not fits.match(link)] == [], name
 
 
 def defined(path: Path) -> set[str]:
