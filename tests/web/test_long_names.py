@@ -254,21 +254,6 @@ def test_text_below_a_table_does_not_touch_it(story, width):
     assert min(gaps) >= 8
 
 
-@pytest.mark.parametrize(("width", "fades"), [(390, True), (1440, False)])
-def test_strip_of_devices_that_goes_on_fades_out(story, width, fades):
-    """A device that is cut at the edge looks like the last one."""
-    with story.page(viewport={"width": width, "height": 900}) as page:
-        page.goto(f"{story.url}/ui/h/default/map")
-        hidden, mask, clear = page.locator(".strip-picture").first.evaluate(
-            "one => { one.scrollLeft = one.scrollWidth; return [one.scrollWidth > one.clientWidth,"
-            " getComputedStyle(one).maskImage, one.getBoundingClientRect().right"
-            " - one.querySelector('svg').getBoundingClientRect().right]; }"
-        )
-    assert hidden is fades
-    assert (mask != "none") is fades
-    assert clear >= (48 if fades else 0)
-
-
 def is_in_its_row(page):
     """Whether the link of the present page is seen whole in the row of the pages."""
     return page.locator(".bar nav a[aria-current]").evaluate(

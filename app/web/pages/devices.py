@@ -1,6 +1,6 @@
 """The page of the device map: nodes, their pools, devices with holders, counters."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import groupby
 
 from app.analysis.device_map import DeviceMapRequest
@@ -19,12 +19,7 @@ def page(
 ) -> bytes:
     """The page. `registered` are the names of the nodes that exist."""
     nodes = [
-        {
-            "name": node or EVERYWHERE,
-            "key": ObjectKey(*api_resources.NODES, "", node) if node in registered else None,
-            "is_missing": bool(node) and node not in registered,
-            "pools": [_pool(frame, pool) for pool in pools],
-        }
+        _node(frame, node, list(pools), registered)
         for node, pools in groupby(answer.pools, key=lambda pool: pool.node)
     ]
     return render(
@@ -43,11 +38,26 @@ def claim_key(holder: str) -> ObjectKey:
     return ObjectKey(*api_resources.RESOURCE_CLAIMS, namespace, name)
 
 
-def _pool(frame: Frame, pool: MappedPool) -> dict[str, object]:
+def _node(
+    frame: Frame, node: str, pools: Sequence[MappedPool], registered: Collection[str]
+) -> dict[str, object]:
+    is_compact = bool(node) and all(picture.is_compact(pool) for pool in pools)
+    return {
+        "name": node or EVERYWHERE,
+        "key": ObjectKey(*api_resources.NODES, "", node) if node in registered else None,
+        "is_missing": bool(node) and node not in registered,
+        "is_compact": is_compact,
+        "pools": [_pool(frame, pool, is_compact) for pool in pools],
+    }
+
+
+def _pool(frame: Frame, pool: MappedPool, is_compact: bool) -> dict[str, object]:
     return {
         "pool": pool,
         "states": picture.states(pool),
-        "picture": picture.draw(pool, lambda holder: frame.links.to_object(claim_key(holder))),
+        "picture": picture.draw(
+            pool, lambda holder: frame.links.to_object(claim_key(holder)), is_compact
+        ),
         "counters": [{"counter": one, "bar": picture.gauge(one.share)} for one in pool.counters],
         "devices": [
             {"device": one, "claims": [claim_key(holder) for holder in one.holders]}

@@ -20,14 +20,29 @@ SMALL = 14.0
 SMALL_FROM = 60
 """The least number of devices in a strip for which cells are small and have no names."""
 
+COMPACT_MAX = 16
+"""The most devices of a pool that has a compact picture, if they are one strip."""
+
+COMPACT_IN_ROW = 4
+"""Cells in a row of a compact picture: a node of four or eight devices has one or two full rows."""
+
 LETTERS_MAX = 9
 
 _WORDS = re.compile("[a-zA-Z0-9]+")
 
 
-def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
-    """The devices in order; a held device is a link to its first claim."""
+def is_compact(pool: MappedPool) -> bool:
+    """True if the picture of the pool is so small that many of them stand side by side."""
+    return len(pool.devices) <= COMPACT_MAX and len(_strips(pool)) == 1
+
+
+def draw(pool: MappedPool, to_claim: Callable[[str], str], is_narrow: bool = False) -> Markup:
+    """The devices in order; a held device is a link to its first claim.
+
+    A narrow picture has `COMPACT_IN_ROW` devices in a row.
+    """
     strips = _strips(pool)
+    picture_width = 2 * MARGIN + COMPACT_IN_ROW * (CELL + GAP) if is_narrow else WIDTH
     # A page has many of these pictures, and its ids are unique.
     hatch = "-".join(("hatch", *_WORDS.findall(f"{pool.driver} {pool.pool}")))
     shapes: list[Markup] = [_patterns(hatch)]
@@ -38,7 +53,7 @@ def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
             y += LABEL
         is_small = len(devices) >= SMALL_FROM
         width, height = (SMALL, SMALL) if is_small else (CELL, HEIGHT)
-        per_row = int((WIDTH - 2 * MARGIN) // (width + GAP))
+        per_row = int((picture_width - 2 * MARGIN) // (width + GAP))
         names = _short_names(devices)
         for number, device in enumerate(devices):
             row, column = divmod(number, per_row)
@@ -51,7 +66,7 @@ def draw(pool: MappedPool, to_claim: Callable[[str], str]) -> Markup:
     summary = ", ".join(f"{count} {state}" for state, count in states(pool).items())
     devices_text = counts.of(len(pool.devices), "device")
     label = f"{devices_text} of {pool.driver}/{pool.pool}: {summary}"
-    return svg.picture(WIDTH, y, label, *shapes, role="group")
+    return svg.picture(picture_width, y, label, *shapes, role="group")
 
 
 def gauge(share: float) -> Markup:
