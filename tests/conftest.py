@@ -11,6 +11,7 @@ import gc
 import os
 import secrets
 import shutil
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +61,13 @@ _NOTHING_LASTS = {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Creates the folder of the run before other processes start, which use it, too."""
+    """Creates the folder of the run before other processes start, which use it, too.
+
+    A shell starts what runs in its background with SIGINT ignored, and programs inherit that: the
+    tests that interrupt a command would wait for it in vain.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     run_folder()
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(FewMessages())
