@@ -313,6 +313,17 @@ class Settings(GroupedSettings):
     findings_pods_max: int = setting(
         8, ge=0, description="Waiting pods whose device causes one answer with findings tells"
     )
+    findings_former_pods_max: int = setting(
+        6,
+        ge=0,
+        description="Pods that wait no more whose causes one answer with findings tells; for that "
+        "the state at each refusal is rebuilt",
+    )
+    findings_former_objects_max: int = setting(
+        30_000,
+        ge=0,
+        description="Objects of former states that one answer with findings rebuilds, in all",
+    )
     timeline_rows_max: int = setting(100, ge=1, description="Entries on one page of a timeline")
     object_versions_max: int = setting(
         50, ge=2, description="Versions of an object that its page compares, the newest ones"

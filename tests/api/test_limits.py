@@ -47,6 +47,8 @@ CHANGED = {
     "chronicle_events_max": 21,
     "findings_max": 22,
     "findings_pods_max": 47,
+    "findings_former_pods_max": 71,
+    "findings_former_objects_max": 72,
     "findings_wait_seconds": 51.5,
     "object_versions_max": 23,
     "lanes_max": 24,

@@ -68,6 +68,7 @@ from app.service.answering import stepwise
 from app.service.chronicles import Chronicles
 from app.service.explaining import Explainer, find_key, selections, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment, PastMoments
+from app.service.explaining.waiting import FormerRefusals
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
 from app.service.runtime import HistoryRuntime
@@ -87,6 +88,11 @@ class Answers:
         self._compilers = ReleaseCompilers()
         kept_max = limits.chronicles_max
         self._findings: Bounded[tuple[int, Revision, str, str], KeptFindings] = Bounded(kept_max)
+        self._former = FormerRefusals(
+            pods_max=limits.findings_former_pods_max,
+            objects_max=limits.findings_former_objects_max,
+            kept=Bounded(kept_max * limits.findings_former_pods_max),
+        )
         self._scans = Scans(limits)
         self.chronicles = Chronicles(kept_max=kept_max, events_max=limits.chronicle_events_max)
 
@@ -475,6 +481,8 @@ class Answers:
         lacks = await self.chronicles.doubts(runtime, views)
         answer = recorded_doubts.doubted(answer, lacks)
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
+        life = runtime.life if inquiry.reader().is_unlimited else None
+        answer = await waiting.with_former_causes(evidence, answer, self._former, life)
         answer = await violated.with_authors(evidence, answer)
         if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:
             ended = await self.time(inquiry, views)

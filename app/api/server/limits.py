@@ -67,8 +67,10 @@ class ApiLimits:
     `explanations_at_once_max` why questions are answered at a time, each within `explain`.
     The chronicles of `chronicles_max` histories are kept in memory for pages; one question reads
     `chronicle_events_max` more events of a log. An answer has at most `findings_max` findings,
-    and tells why at most `findings_pods_max` waiting pods do not get devices; a request waits
-    `findings_wait_seconds` for the reading of the log.
+    and tells why at most `findings_pods_max` waiting pods do not get devices, and why at most
+    `findings_former_pods_max` did not that wait no more, for which it rebuilds former states of
+    at most `findings_former_objects_max` objects in all; a request waits `findings_wait_seconds`
+    for the reading of the log.
     `timeline` bounds pages of the timeline, `object_versions_max` the versions of an object,
     `lanes` and `map` pictures, `attempts_max` attempts for a pod, `pace` starts, `trace` and
     `report` downloads, `live` pages that follow a history.
@@ -117,6 +119,8 @@ class ApiLimits:
     chronicle_events_max: int = 2_000
     findings_max: int = 100
     findings_pods_max: int = 8
+    findings_former_pods_max: int = 6
+    findings_former_objects_max: int = 30_000
     findings_wait_seconds: float = 60.0
     timeline: PageBounds = PageBounds()
     object_versions_max: int = 50

@@ -50,6 +50,8 @@ def api_limits(settings: Settings) -> ApiLimits:
         chronicle_events_max=settings.chronicle_events_max,
         findings_max=settings.findings_max,
         findings_pods_max=settings.findings_pods_max,
+        findings_former_pods_max=settings.findings_former_pods_max,
+        findings_former_objects_max=settings.findings_former_objects_max,
         findings_wait_seconds=settings.findings_wait_seconds,
         object_versions_max=settings.object_versions_max,
         lanes=_lane_bounds(settings),

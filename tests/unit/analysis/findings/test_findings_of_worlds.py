@@ -21,6 +21,7 @@ from app.domain.log import Revision
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import selections, violated, waiting
 from app.service.explaining.evidence import ExplainedMoment, PastMoments
+from app.service.explaining.waiting import FormerRefusals
 from tests.cluster import Cluster
 from tests.unit.analysis import kept_texts
 from tests.unit.analysis.explain.answered_worlds import STATES
@@ -31,6 +32,7 @@ from tests.unit.service.test_replaying import history_of
 
 FILE = Path(__file__).with_name("findings_of_worlds.txt")
 PODS_MAX = 8
+FORMER = FormerRefusals(pods_max=6, objects_max=10_000)
 
 WORLDS: dict[str, Callable[[], Cluster]] = {
     name: lambda made=made: made()[0]
@@ -61,6 +63,7 @@ async def findings_of(cluster: Cluster, settings: JsonObject) -> Findings:
     )
     steps = collect_in_steps("h", views, chronicle, (), causes, rules=rules, now=now)
     answer = await waiting.with_causes(evidence, drained(steps), PODS_MAX)
+    answer = await waiting.with_former_causes(evidence, answer, FORMER, None)
     return await violated.with_authors(evidence, answer)
 
 
