@@ -163,67 +163,68 @@ HEATED = (
 ROWS = {
     "selector of the request": (
         hardware(each=lambda _: SMALL) + wanting(ask("c", selectors=LARGE)),
-        [f"{WANTS}4 devices on 2 nodes not selected ({FALSE})"],
+        [f"{WANTS}not selected ({FALSE}): 4 devices on 2 nodes"],
     ),
     "selector of the class": (
         [*hardware(), class_of("other", "no.test"), *wanting(ask("other"))],
-        ["request dev wants 1 of class other: 4 devices on 2 nodes not selected (selector #0 of "
-         "class other: device.driver == 'no.test')"],
+        ["request dev wants 1 of class other: not selected (selector #0 of class other: "
+         "device.driver == 'no.test'): 4 devices on 2 nodes"],
     ),
     "the only device of the class before all others, though they are more": (
         [*hardware(8), class_of("one", "one.test"),
          slice_of("one", "one.test", "one", [{"name": "y0"}], nodeName="n1"),
          *wanting(ask("one", selectors=cel("false")))],
-        ["request dev wants 1 of class one: 1 device on 1 node not selected (selector #0 of the "
-         "request: false); 16 devices on 2 nodes not selected (selector #0 of class one: "
-         "device.driver == 'one.test')"],
+        ["request dev wants 1 of class one: not selected (selector #0 of the request: false): "
+         "1 device on 1 node; not selected (selector #0 of class one: "
+         "device.driver == 'one.test'): 16 devices on 2 nodes"],
     ),
     "taint of a rule": (
         [*hardware(), rule("hot", D, key="x.test/hot", effect="NoSchedule"), *wanting(ask("c"))],
-        [f"{WANTS}4 devices on 2 nodes tainted (x.test/hot:NoSchedule)", HEATED.format(4)],
+        [f"{WANTS}tainted (x.test/hot:NoSchedule): 4 devices on 2 nodes", HEATED.format(4)],
     ),
     "counter": (
         books() + wanting(ask("c")),
-        [f"{WANTS}1 device on 1 node short of a counter (counter t of set die-0)"],
+        [f"{WANTS}short of a counter (counter t of set die-0): 1 device on 1 node"],
     ),
     "what nearly fits before what is not selected": (
         [*hardware(each=lambda number: {} if number == 0 else SMALL),
          rule("hot", D, key="x.test/hot", effect="NoSchedule"),
          *wanting(ask("c", selectors=cel(f"!has(device.attributes['{D}'].gen)")))],
-        [f"{WANTS}2 devices on 2 nodes tainted (x.test/hot:NoSchedule); 2 devices on 2 nodes not "
-         f"selected (selector #0 of the request: !has(device.attributes['{D}'].gen))",
+        [f"{WANTS}tainted (x.test/hot:NoSchedule): 2 devices on 2 nodes; not selected "
+         f"(selector #0 of the request: !has(device.attributes['{D}'].gen)): 2 devices on 2 nodes",
          HEATED.format(2)],
     ),
     "several counters": (
         books(sets=3) + wanting(ask("c")),
-        [f"{WANTS}3 devices short of a counter (counter t of set die-0 and 2 more)"],
+        [f"{WANTS}short of a counter (counter t of set die-0 and 2 more): 3 devices"],
     ),
     "too few devices": (
         hardware() + wanting(ask("c", count=3)),
-        ["request dev wants 3 of class c: 4 devices on 2 nodes suitable, too few on each node"],
+        ["request dev wants 3 of class c: suitable: 4 devices on 2 nodes, too few on each node"],
     ),
     "all devices, one of which is tainted": (
         hardware(each=lambda number: {"taints": [HOT]} if number else {})
         + wanting(ask("c", allocationMode="All")),
-        ["request dev wants all of class c: 2 devices on 2 nodes suitable; 2 devices on 2 nodes "
-         "tainted (x.test/hot:NoSchedule)",
+        ["request dev wants all of class c: suitable: 2 devices on 2 nodes; "
+         "tainted (x.test/hot:NoSchedule): 2 devices on 2 nodes",
          *(f"the driver, slice {node} taints 1 device x.test/hot:NoSchedule since it was written, "
            f"by redra:incidents at {START}" for node in ("n1", "n2"))],
     ),
     "one of two requests": (
         hardware(each=lambda _: SMALL) + wanting(ask("c", "one"), ask("c", "two", selectors=LARGE)),
-        [f"request two wants 1 of class c: 4 devices on 2 nodes not selected ({FALSE})"],
+        [f"request two wants 1 of class c: not selected ({FALSE}): 4 devices on 2 nodes"],
     ),
     "one pool that both nodes see, and that is not whole": (
         [*hardware(), slice_of("part", D, "shelf", [{"name": "y"}], of=2, allNodes=True),
          *wanting(ask("c", count=3))],
-        ["request dev wants 3 of class c: 4 devices counted node by node on 2 nodes suitable",
+        ["request dev wants 3 of class c: suitable: 4 devices on 2 nodes "
+         "(a device counts on each node that sees it)",
          "pool d.test/shelf cannot be used: incomplete: 1 of 2 slices are there"],
     ),
     "devices that both nodes see": (
         shelf() + wanting(ask("c", selectors=cel("false"))),
-        [f"{WANTS}4 devices counted node by node on 2 nodes not selected "
-         "(selector #0 of the request: false)"],
+        [f"{WANTS}not selected (selector #0 of the request: false): 4 devices on 2 nodes "
+         "(a device counts on each node that sees it)"],
     ),
     "no device at all": (
         [space("lab"), class_of("c", D), *map(node, NODES), *wanting(ask("c"))],
@@ -241,10 +242,10 @@ ROWS = {
          slice_of("n1", D, "n1", [{"name": "x0"}], nodeName="n1"),
          slice_of("n2", "n.test", "n2", [{"name": "p0"}], nodeName="n2"),
          *wanting(ask("c", "card"), ask("nic", "port"))],
-        ["request card wants 1 of class c: 1 device on 1 node suitable; 1 device on 1 node not "
-         f"selected (selector #0 of class c: device.driver == '{D}')",
-         "request port wants 1 of class nic: 1 device on 1 node suitable; 1 device on 1 node not "
-         "selected (selector #0 of class nic: device.driver == 'n.test')",
+        ["request card wants 1 of class c: suitable: 1 device on 1 node; not selected "
+         f"(selector #0 of class c: device.driver == '{D}'): 1 device on 1 node",
+         "request port wants 1 of class nic: suitable: 1 device on 1 node; not selected "
+         "(selector #0 of class nic: device.driver == 'n.test'): 1 device on 1 node",
          "none of 2 nodes has enough suitable devices for all requests together"],
     ),
     "each request alone": (
@@ -265,7 +266,7 @@ ROWS = {
     "a taint of one node, and devices of the other": (
         [*hardware(each=lambda _: SMALL), closed("n1", HOT | {"value": "a"}),
          *wanting(ask("c", selectors=LARGE))],
-        [f"{WANTS}2 devices on 1 node not selected ({FALSE})",
+        [f"{WANTS}not selected ({FALSE}): 2 devices on 1 node",
          f"node n1 is tainted x.test/hot=a:NoSchedule, {BEGUN}"],
     ),
     "a taint that is tolerated, and a cordon": (
@@ -390,7 +391,7 @@ async def test_claim_that_is_allocated_for_another_node_is_named():
 SECOND = (pod("second", "lab", claim="more"), claim("more", "lab", ask("c")))
 GPU_ALONE = (space("lab"), class_of("c", D), node("n1"),
              slice_of("n1", D, "n1", [{"name": "x0"}], nodeName="n1"))  # fmt: skip
-ONE = "request dev wants 1 of class c: 1 device on 1 node allocated"
+ONE = "request dev wants 1 of class c: allocated: 1 device on 1 node"
 CRASHING = {"name": "main", "image": "x", "imageID": "", "ready": False, "restartCount": 3,
             "state": {"waiting": {"reason": "CrashLoopBackOff"}}}  # fmt: skip
 
@@ -550,7 +551,7 @@ async def test_write_of_a_slice_without_the_only_device_is_told():
              {"wait": 5})  # fmt: skip
     causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
     assert [cause.partition(" by redra")[0] for cause in causes] == [
-        f"{WANTS}1 device on 1 node not selected ({FALSE})",
+        f"{WANTS}not selected ({FALSE}): 1 device on 1 node",
         "slice s had device x1 for request dev of claim want until it was written without it,",
     ]
 
@@ -566,12 +567,12 @@ async def test_pods_that_differ_are_told_apart_and_those_that_do_not_together():
         *wanting(ask("c", selectors=LARGE), name="a", user="one"),
         *wanting(ask("c", selectors=LARGE), name="b", user="two"),
     ]
-    same = f"{WANTS}4 devices on 2 nodes not selected ({FALSE})"
+    same = f"{WANTS}not selected ({FALSE}): 4 devices on 2 nodes"
     assert await causes_on(await stored(played(objects)[0])) == [same]
     objects += wanting(ask("c", count=3), name="more", user="three")
     assert sorted(await causes_on(await stored(played(objects)[0]))) == [
-        "lab/three: request dev wants 3 of class c: 4 devices on 2 nodes suitable, too few on each "
-        "node",
+        "lab/three: request dev wants 3 of class c: suitable: 4 devices on 2 nodes, too few on "
+        "each node",
         f"lab/two: {same}",
     ]
 
@@ -595,13 +596,13 @@ def many(count, name, *requests):
 
 async def test_cause_of_one_of_many_pods_alike_is_that_of_all():
     objects = hardware(each=lambda _: SMALL) + many(22, "three", ask("c", count=3))
-    few = f"{WANTS.replace('1 of', '3 of')}4 devices on 2 nodes suitable, too few on each node"
+    few = f"{WANTS.replace('1 of', '3 of')}suitable: 4 devices on 2 nodes, too few on each node"
     assert await causes_on(await stored(played(objects)[0])) == [few]
     # One that came first and asks for something else is among those that are explained.
     other = wanting(ask("c", selectors=LARGE), name="large", user="large")
     objects[-22:-22] = other
     assert sorted(await causes_on(await stored(played(objects)[0]))) == [
-        f"lab/large: {WANTS}4 devices on 2 nodes not selected ({FALSE})",
+        f"lab/large: {WANTS}not selected ({FALSE}): 4 devices on 2 nodes",
         f"lab/three-21 and 21 like it: {few}",
     ]
 
@@ -624,7 +625,7 @@ async def test_pod_that_still_waits_is_named_before_later_ones_that_wait_no_more
     (item,) = (one for one in items if one["kind"] == "WaitingPods" and one["present"])
     assert item["text"].startswith("7 pods waited, 1 still waits")
     assert item["objects"][0]["name"] == "old"
-    assert any("6 devices on 1 node not selected" in cause for cause in item["causes"])
+    assert any(cause.endswith("false): 6 devices on 1 node") for cause in item["causes"])
 
 
 async def test_no_cause_is_told_of_a_pod_that_got_its_devices():

@@ -42,6 +42,9 @@ REFUSED = CANNOT_ALLOCATE.reasons[0]
 _SELECTED = frozenset((causes.CauseKind.SELECTOR.value, causes.CauseKind.SELECTOR_ERROR.value))
 """Kinds of causes of devices that a selector excludes."""
 
+EACH_NODE = " (a device counts on each node that sees it)"
+"""The note behind numbers of devices that several nodes can share."""
+
 _WANTS_ALL = " wants all "
 
 _SPACE = re.compile(r"\s+")
@@ -68,10 +71,14 @@ def lines(
     entries = _entries(pod)
     is_only = len(requests) == 1 and not (failing or summary.together or summary.causes_cut)
     sentences = []
+    is_noted = False
     for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]:
         wants = _wants(views, pod, claim, name)
         is_spread = is_local and is_only and not wants.startswith(_WANTS_ALL)
-        causes_text = "; ".join(_causes(counted, is_local=is_local, is_spread=is_spread))
+        causes_text = "; ".join(_causes(counted, is_spread=is_spread))
+        if not is_local and not is_noted and any(cause.nodes > 1 for cause in counted):
+            causes_text += EACH_NODE
+            is_noted = True
         served = extended.container_text(pod, name) if _is_of_containers(claim) else ""
         sentences.append(f"request {name}{entries.get(claim, served)}{wants}: {causes_text}")
     if summary.together and summary.together == summary.causes_nodes:
@@ -184,9 +191,7 @@ def _is_of_containers(claim: str) -> bool:
     return claim.rpartition("/")[2] == extended_resources.PSEUDO_NAME
 
 
-def _causes(
-    counted: Iterable[CauseCount], *, is_local: bool, is_spread: bool = False
-) -> Iterator[str]:
+def _causes(counted: Iterable[CauseCount], *, is_spread: bool) -> Iterator[str]:
     """The causes of the devices; those that selectors exclude come last, as farthest from fitting.
 
     Of these the ones that the class excludes are last: they are not of the sort that is asked for.
@@ -204,23 +209,35 @@ def _causes(
         about = _SPACE.sub(" ", cause.about)
         if len(about) > ABOUT_CHARACTERS_MAX:
             about = f"{about[:ABOUT_CHARACTERS_MAX]}…"
+        # Which nodes the counters of a group share is not counted.
+        where = f" on {nodes_text(count)}" if len(group) == 1 else ""
         if len(group) > 1:
             about += f" and {len(group) - 1} more"
-        where = (
-            f" {'on' if is_local or count == 1 else 'counted node by node on'} {nodes_text(count)}"
-        )
-        if len(group) > 1:
-            # Which nodes the counters share is not counted.
-            where = "" if is_local else " counted node by node"
         is_suitable = cause.cause == causes.SUITABLE
         cause_text = "suitable" if is_suitable else causes.text_of(cause.cause, about)
+        few = ""
         if is_suitable and is_spread:
-            cause_text += ", too few on each node" if count > 1 else ", too few"
-        yield f"{devices_text(_devices(group))}{where} {cause_text}"
-    if left := sum(map(_devices, groups[CAUSES_SHOWN_MAX:])):
-        yield f"{devices_text(left)} for other reasons"
+            few = ", too few on each node" if count > 1 else ", too few"
+        yield f"{cause_text}: {devices_text(_devices(group))}{where}{few}"
+    yield from _rest(groups[:CAUSES_SHOWN_MAX], groups[CAUSES_SHOWN_MAX:])
     if not groups:
         yield "all devices are for other nodes"
+
+
+def _rest(
+    shown: Iterable[Sequence[CauseCount]], groups: Iterable[Sequence[CauseCount]]
+) -> Iterator[str]:
+    """The devices with other causes than those shown: their numbers by kind, or by class."""
+    numbers: dict[str, int] = {}
+    kinds = {causes.text_of(group[0].cause, "") for group in shown}
+    for group in groups:
+        refusing = causes.refusing_class(group[0].cause, group[0].about)
+        words = causes.text_of(group[0].cause, "")
+        words = f"otherwise {words}" if words in kinds else words
+        words = f"not of class {refusing}" if refusing else words
+        numbers[words] = numbers.get(words, 0) + _devices(group)
+    for words, count in numbers.items():
+        yield f"{words}: {devices_text(count)}"
 
 
 def _distance(group: Sequence[CauseCount]) -> tuple[bool, bool, int]:

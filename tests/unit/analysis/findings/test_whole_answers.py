@@ -256,7 +256,7 @@ WANTS = "request gpu wants 2 of class gpu"
         (
             [cause("allocated", 3)],
             {},
-            [f"{WANTS}: 3 devices on 1 node allocated"],
+            [f"{WANTS}: allocated: 3 devices on 1 node"],
         ),
         (  # what nearly fits comes first, and of that the most devices
             [
@@ -266,29 +266,43 @@ WANTS = "request gpu wants 2 of class gpu"
             ],
             {},
             [
-                f"{WANTS}: 2 devices on 1 node tainted (k:NoSchedule); "
-                "1 device on 1 node allocated; 9 devices on 1 node not selected"
+                f"{WANTS}: tainted (k:NoSchedule): 2 devices on 1 node; "
+                "allocated: 1 device on 1 node; not selected: 9 devices on 1 node"
             ],
         ),
         (
             [cause("allocated", 4), cause("taint", 3), cause("capacity", 2), cause("selector", 1)],
             {},
             [
-                f"{WANTS}: 4 devices on 1 node allocated; 3 devices on 1 node tainted; "
-                "2 devices on 1 node with too little capacity left; 1 device for other reasons"
+                f"{WANTS}: allocated: 4 devices on 1 node; tainted: 3 devices on 1 node; "
+                "with too little capacity left: 2 devices on 1 node; not selected: 1 device"
+            ],
+        ),
+        (  # the kinds of the rest, and the class of which devices are not
+            [
+                *(cause("taint", 9 - number, about=f"k{number}:NoSchedule") for number in range(5)),
+                cause("allocated", 1),
+                cause("selector", 3, about="selector #0 of class gpu: false"),
+                cause("selector", 2, about="selector #1 of class gpu: false"),
+            ],
+            {},
+            [
+                f"{WANTS}: tainted (k0:NoSchedule): 9 devices on 1 node; tainted (k1:NoSchedule): "
+                "8 devices on 1 node; tainted (k2:NoSchedule): 7 devices on 1 node; otherwise "
+                "tainted: 11 devices; allocated: 1 device; not of class gpu: 5 devices"
             ],
         ),
         ([cause("other-node", 5)], {}, [f"{WANTS}: all devices are for other nodes"]),
         (
             [cause("counters", 2, about="a"), cause("counters", 1, about="b", nodes=3)],
             {},
-            [f"{WANTS}: 3 devices short of a counter (a and 1 more)"],
+            [f"{WANTS}: short of a counter (a and 1 more): 3 devices"],
         ),
-        ([cause("suitable", 1)], {}, [f"{WANTS}: 1 device on 1 node suitable, too few"]),
+        ([cause("suitable", 1)], {}, [f"{WANTS}: suitable: 1 device on 1 node, too few"]),
         (
             [cause("suitable", 3, nodes=3)],
             {"causes_nodes": 3, "looked_at": 3},
-            [f"{WANTS}: 3 devices on 3 nodes suitable, too few on each node"],
+            [f"{WANTS}: suitable: 3 devices on 3 nodes, too few on each node"],
         ),
         # each request alone could be satisfied
         (
@@ -300,7 +314,7 @@ WANTS = "request gpu wants 2 of class gpu"
             [cause("allocated", 2)],
             {"together": 1, "causes_nodes": 2},
             [
-                f"{WANTS}: 2 devices on 1 node allocated",
+                f"{WANTS}: allocated: 2 devices on 1 node",
                 "on 1 node each device could be taken alone, but not as many together",
             ],
         ),
@@ -308,8 +322,8 @@ WANTS = "request gpu wants 2 of class gpu"
             [cause("suitable", 2), cause("suitable", 2, request="nic")],
             {"causes_nodes": 2, "looked_at": 2},
             [
-                f"{WANTS}: 2 devices on 1 node suitable",
-                "request nic: 2 devices on 1 node suitable",
+                f"{WANTS}: suitable: 2 devices on 1 node",
+                "request nic: suitable: 2 devices on 1 node",
                 "none of 2 nodes has enough suitable devices for all requests together",
             ],
         ),
@@ -317,8 +331,8 @@ WANTS = "request gpu wants 2 of class gpu"
             [cause("suitable", 2), cause("suitable", 2, request="nic")],
             {},
             [
-                f"{WANTS}: 2 devices on 1 node suitable",
-                "request nic: 2 devices on 1 node suitable",
+                f"{WANTS}: suitable: 2 devices on 1 node",
+                "request nic: suitable: 2 devices on 1 node",
                 "the node does not have enough suitable devices for all requests together",
             ],
         ),
@@ -326,7 +340,7 @@ WANTS = "request gpu wants 2 of class gpu"
         (
             [cause("suitable", 2), cause("allocated", 1, request="nic")],
             {},
-            ["request nic: 1 device on 1 node allocated"],
+            ["request nic: allocated: 1 device on 1 node"],
         ),
         ([], {}, ["no device can be used on 1 node"]),
         (
@@ -347,12 +361,15 @@ def test_requests_without_devices_are_told_with_their_causes(
     assert lines(*causes, **summary) == said
 
 
-def test_counts_of_shared_devices_are_counted_node_by_node() -> None:
-    assert lines(cause("allocated", 6, nodes=3), is_local=False) == [
-        f"{WANTS}: 6 devices counted node by node on 3 nodes allocated"
+def test_note_once_that_nodes_can_share_devices() -> None:
+    each = " (a device counts on each node that sees it)"
+    both = cause("allocated", 6, nodes=3), cause("allocated", 2, request="nic", nodes=2)
+    assert lines(*both, is_local=False) == [
+        f"{WANTS}: allocated: 6 devices on 3 nodes{each}",
+        "request nic: allocated: 2 devices on 2 nodes",
     ]
     assert lines(cause("allocated", 6), is_local=False) == [
-        f"{WANTS}: 6 devices on 1 node allocated"
+        f"{WANTS}: allocated: 6 devices on 1 node"
     ]
 
 
