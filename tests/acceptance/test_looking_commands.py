@@ -92,9 +92,12 @@ def test_findings_are_those_of_the_page(data: Path) -> None:
     lines = text.splitlines()
     for item in items:
         assert f"{item['severity']}: {item['text']}" in lines
-        for one in item["objects"]:
-            place = f"{one['name']} -n {one['namespace']}" if one["namespace"] else one["name"]
-            assert f"  {one['resource']}/{place} --at {one['revision']}" in lines
+        names = [
+            f"{one['resource']}/{'/'.join(filter(None, (one['namespace'], one['name'])))} "
+            f"({one['revision']})"
+            for one in item["objects"]
+        ]
+        assert any(line.startswith(f"  {', '.join(names)}") for line in lines) == bool(names)
     # Known defects come along, as scan finds them, and in JSON beside the page's items.
     _, scanned, _ = redra("scan", "maintenance", "-o", "json", data=data)
     defects = json.loads(out)["knownDefects"]
@@ -107,11 +110,12 @@ def test_findings_are_those_of_the_page(data: Path) -> None:
     ranks = [line.partition(":")[0] for line in lines if not line.startswith("  ")][:-1]
     assert ranks == sorted(ranks, key=["error", "warning", "notice"].index)
     assert {one["severity"] for one in defects} <= {*ranks}
-    # What is printed is what why takes.
-    first = next(one for item in items for one in item["objects"])
-    words = (f"{first['resource']}/{first['name']}", "-n", first["namespace"])
-    moment = ("--at", first["revision"], "--history", "maintenance")
-    assert redra("why", *words, *moment, data=data)[0] == 0
+    # The command below each finding with objects explains the first of them.
+    asked = [line.split()[1:] for line in lines if line.startswith("  redra why ")]
+    firsts = [item["objects"][0] for item in items if item["objects"]]
+    assert [words[1].partition("/")[2] for words in asked] == [one["name"] for one in firsts]
+    for words in asked:
+        assert redra(*words, data=data)[0] == 0
     code, out, _ = redra("findings", "maintenance", "--at", "3", data=data)
     assert (code, *out.splitlines()) == (
         0,

@@ -17,7 +17,7 @@ from app.domain.errors import InputError, NotFound
 from app.domain.values import counts
 
 if TYPE_CHECKING:
-    from app.analysis.findings.report import Finding, Findings
+    from app.analysis.findings.report import Finding, Findings, Subject
     from app.analysis.map_answers import DeviceMap, MappedPool
 
 HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)]
@@ -75,7 +75,8 @@ def findings(
 
     Known defects of Kubernetes come after the other findings of the same severity: an error if the
     defect is certain, a warning for behaviour that is as designed, a notice if there may be another
-    cause. `redra scan` has the details. The lines under a finding are arguments for `redra why`.
+    cause. `redra scan` has the details. Each object stands with the revision at which the finding
+    shows in it; the last line of a finding is the command that explains the first of them.
     The exit code is 1 if there is a finding, and 3 if there is none and a server has not read the
     whole log of a long history yet.
     """
@@ -276,7 +277,7 @@ def findings_lines(
     for severity in Severity:
         for item in answer.items:
             if item.severity is severity:
-                lines += _finding_lines(item)
+                lines += _finding_lines(item, history)
         for one in defects:
             if one["severity"] == severity.value:
                 lines += _defect_lines(one)
@@ -287,7 +288,8 @@ def findings_lines(
     return lines
 
 
-def _finding_lines(item: "Finding") -> list[str]:
+def _finding_lines(item: "Finding", history: str) -> list[str]:
+    """The lines of a finding; the last is the command that explains its newest object."""
     lines = [f"{item.severity.value}: {item.text}", *(f"  {cause}" for cause in item.causes)]
     facts = [f"{item.count} in all"] if item.count else []
     if item.count and item.present != item.count:
@@ -297,12 +299,20 @@ def _finding_lines(item: "Finding") -> list[str]:
         facts.append(f"revision {item.first}{until}")
     if facts:
         lines.append(f"  {', '.join(facts)}")
-    for one in item.objects:
-        place = f"{one.name} -n {one.namespace}" if one.namespace else one.name
-        lines.append(f"  {one.resource}/{place} --at {one.revision}")
-    if item.objects and item.count > len(item.objects):
-        lines.append(f"  and {item.count - len(item.objects)} more")
-    return lines
+    if not item.objects:
+        return lines
+    more = item.count - len(item.objects)
+    shown = ", ".join(_subject_text(one) for one in item.objects)
+    lines.append(f"  {shown} and {more} more" if more > 0 else f"  {shown}")
+    newest = item.objects[0]
+    place = f"{newest.name} -n {newest.namespace}" if newest.namespace else newest.name
+    ask = f"{newest.resource}/{place} --history {history} --at {newest.revision}"
+    return [*lines, f"  redra why {ask}"]
+
+
+def _subject_text(one: "Subject") -> str:
+    name = f"{one.namespace}/{one.name}" if one.namespace else one.name
+    return f"{one.resource}/{name} ({one.revision})"
 
 
 def _defect_lines(one: Mapping[str, Any]) -> list[str]:
