@@ -13,7 +13,7 @@ from itertools import islice
 TWICE_ENDED = b"\r\r\n"
 """The end of a line of Windows that went through another change of line ends."""
 
-_LINE_END = re.compile(r"\r+\n")
+_LINE_END = re.compile(r"(?<!\r)\r+\n")
 _COLOURS = re.compile(
     r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9]|[=>78cM])"
 )
