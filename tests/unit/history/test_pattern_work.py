@@ -28,6 +28,8 @@ NAMED_ELSEWHERE = {
     ("printouts.untitled", "_CLAIM"): {"fullmatch"},
     ("printouts.untitled", "_NODE"): {"fullmatch"},
     ("printouts.pages", "_IN_POD"): {"fullmatch"},
+    ("line_marks", "_NUMBERED"): {"match"},
+    ("line_marks", "_COUNTED"): {"match"},
     ("formats.older_lines", "_SENTENCES"): {"fullmatch"},
     ("storage.kine_sql", "_PLAIN"): {"match"},
     ("storage.kine_sql", "_ESCAPED"): {"match"},

@@ -34,7 +34,7 @@ _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _COUNTED = re.compile(r"(?<=\s)([1-9][0-9]{0,8})\s+(?=\{)")
 """A count before its source, up to 1.1, where tabs became single spaces."""
 
-_SET_OUT = re.compile(r"(?:-{3,} *)+$|(?:Normal|Warning)\s+\w+\s")
+_SET_OUT = re.compile(r"-{3,}(?: +-{3,})* *$|(?:Normal|Warning)\s+\w+\s")
 _FIELD = re.compile(r"^(?P<name>[A-Z][\w ()-]*):(?:\s+(?P<value>\S.*)?)?$")
 _ASSIGNED = re.compile(
     r"Successfully assigned (?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+) to \S+"
