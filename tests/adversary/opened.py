@@ -18,7 +18,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     # Servers whose clocks are far apart: what an attempt may have seen, and which of two requests
     # with one version made the change.
     ("c-multihost-tpu", "three_servers_20_milliseconds_apart", "decide"): "fails",
-    ("j-api-versions", "three_servers_20_milliseconds_apart", "decide"): "fails",
     # Six lines of another cluster, none by a service account and none with a version that another
     # write has: one gives a device that claims of this cluster then get. A claim whose release is
     # in a lost line would look the same, but other lost lines would have to come before.

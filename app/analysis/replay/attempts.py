@@ -209,7 +209,8 @@ def attempts_of(
     refused, tried = _failures(tries, waits, slack, are_apart=are_apart)
     stated = messages.note(tries.stated)
     for placing in tries.placings:
-        earliest = placing.began if placing.earliest is None else placing.earliest
+        began = Instant(placing.began - slack)
+        earliest = began if placing.earliest is None else placing.earliest
         made = waits.of(placing.began)
         if have_waited:
             made = replace(made, first=waits.longest(placing.began))
