@@ -126,6 +126,7 @@ async def _remove(connection: PoolConnectionProxy, history: HistoryId, last: int
     for until in (*range(DELETED_AT_ONCE, last, DELETED_AT_ONCE), _LAST_REVISION):
         await connection.execute(_FORGET_EVENTS, history, until)
     await connection.execute(_MAY_NOT_DELETE)
+    await connection.execute(statements.HOLD_COPIES, history)
     for table in _OF_A_HISTORY:
         await connection.execute(
             f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)

@@ -154,7 +154,8 @@ class PostgresLog:
 
     async def rename_history(self, history: HistoryId, name: str) -> None:
         """Rename a history. Raises AlreadyExists, NotFound."""
-        async with self._database.connection() as connection:
+        async with self._database.transaction() as connection:
+            await connection.execute(statements.HOLD_NAMES, history, name)
             try:
                 renamed = await connection.fetchval(statements.RENAME, history, name)
             except asyncpg.UniqueViolationError as problem:
@@ -190,10 +191,9 @@ class PostgresLog:
             return await _head(connection, history)
 
     async def keep_heads(self, history: HistoryId, heads: Sequence[SignedHead]) -> None:
-        """Store heads that were signed elsewhere."""
-        rows = [
-            (history, head.revision, head.key, canonical_json(head.to_json())) for head in heads
-        ]
+        """Store heads that were signed elsewhere, in one order: each waits for one like it."""
+        ordered = sorted(heads, key=lambda head: (head.revision, head.key))
+        rows = [(history, one.revision, one.key, canonical_json(one.to_json())) for one in ordered]
         async with self._database.connection() as connection:
             with of_history(history):
                 await connection.executemany(statements.KEEP_HEAD, rows)

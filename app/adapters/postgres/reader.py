@@ -37,6 +37,9 @@ readable log, losses of recordings, and the schema revision."""
 _LOCK = 7_263_172_000_002
 """Advisory lock that lets one process prepare the role at a time."""
 
+_ATTEMPTS_MAX = 20
+"""Databases of one server that may prepare the role at the same time."""
+
 READY = """
 SELECT count(*) FROM pg_roles WHERE rolname = $1
 AND NOT has_database_privilege(pg_roles.oid, current_database(), 'TEMP')
@@ -149,10 +152,27 @@ async def owner_connection(url: str) -> AsyncIterator[asyncpg.Connection]:
 async def prepare_on(
     connection: asyncpg.Connection, url: str, *, named: str, statement_seconds: float
 ) -> None:
-    """Do the work of `prepare` on a connection to `url`."""
+    """Do the work of `prepare` on a connection to `url`.
+
+    The role belongs to the server, the lock to a database: when a process prepares the role in
+    another database, a change of it is refused, as an internal error, after that process is done.
+    """
     role = user_of(named) or ROLE
-    if await connection.fetchval(READY, role, relations()):
-        return
+    for left in reversed(range(_ATTEMPTS_MAX)):
+        if await connection.fetchval(READY, role, relations()):
+            return
+        try:
+            await _prepare_alone(connection, url, role, named, statement_seconds)
+        except asyncpg.InternalServerError:
+            if not left:
+                raise
+        else:
+            return
+
+
+async def _prepare_alone(
+    connection: asyncpg.Connection, url: str, role: str, named: str, statement_seconds: float
+) -> None:
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         is_ours = not named and await _make(connection, url, statement_seconds)

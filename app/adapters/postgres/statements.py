@@ -94,11 +94,26 @@ TOUCH = f"{REFER} NOWAIT"
 NAME = "SELECT name FROM histories WHERE history = $1"
 """The name of a history."""
 
+HOLD_NAMES = (
+    "SELECT name FROM histories WHERE history = $1 OR name = $2 ORDER BY history FOR UPDATE"
+)
+"""The names of a history and of the one that has the name $2, locked in the order of numbers.
+
+An update that finds the name in a row that is being renamed or deleted waits for its transaction
+with the renamed row locked.
+"""
+
 HOLD = "SELECT revision FROM log_heads WHERE history = $1 FOR UPDATE"
 """The revision of the head, locked until the end of the transaction."""
 
 HOLD_NAME = "SELECT name FROM histories WHERE history = $1 FOR UPDATE"
 """The row of a history, locked so that no row can refer to it until the transaction ends."""
+
+HOLD_COPIES = "SELECT FROM histories WHERE parent = $1 ORDER BY history FOR NO KEY UPDATE"
+"""Lock the copies of a history, which a deletion of the history changes, as names are locked."""
+
+HOLD_VIEWS = "SELECT FROM histories WHERE history = $1 FOR NO KEY UPDATE"
+"""Let no other transaction begin, remove or delete views of a history, whose rows others read."""
 
 TOMBSTONES = f"""
 SELECT name, seed, settings, {_CREATED}, revision, hash, {_TIME},

@@ -20,6 +20,7 @@ from app.adapters.postgres import columns
 from app.adapters.postgres.database import Database
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import of_history
+from app.adapters.postgres.statements import HOLD_VIEWS
 from app.domain.log import HistoryId, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.log.projection import Column, Table, row_part, storable, sum_text
@@ -248,8 +249,9 @@ class PostgresViewStore:
     ) -> bool:
         """Write rows and advance the checkpoint; False when it is not at `after`.
 
-        The first write of a version (`after` 0) replaces the rows of other versions. The
-        checkpoint is locked before any row, as in a deletion of the history.
+        The first write of a version (`after` 0) replaces the rows of other versions, and holds the
+        history, so that no other version begins meanwhile. The checkpoint is locked before any
+        row, as in a deletion of the history.
         """
         async with self._database.transaction() as connection:
             place = (history, projection, version)
@@ -257,6 +259,7 @@ class PostgresViewStore:
             if moved is None:
                 if after != 0:
                     return False
+                await connection.execute(HOLD_VIEWS, history)
                 with of_history(history):
                     began = await connection.fetchval(BEGIN, *place, revision, state_hash)
                 if began is None:
@@ -278,8 +281,12 @@ class PostgresViewStore:
         return True
 
     async def clear(self, history: HistoryId, projection: str, version: int) -> None:
-        """Remove the checkpoint and snapshots of this version, and the rows if it wrote them."""
+        """Remove the checkpoint and snapshots of this version, and the rows if it wrote them.
+
+        It holds the history: deletions lock snapshots in another order with another plan.
+        """
         async with self._database.transaction() as connection:
+            await connection.execute(HOLD_VIEWS, history)
             await connection.execute(FORGET_SNAPSHOTS, history, projection, version)
             if await connection.fetchval(FORGET, history, projection, version) is not None:
                 await self._remove_rows(connection, history, projection)
