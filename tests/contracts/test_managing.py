@@ -301,3 +301,30 @@ async def test_rows_of_other_histories_cannot_be_deleted_under_a_tombstone(
                 await connection.execute(statement)
     finally:
         await connection.close()
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("events", [0, 3])
+async def test_history_without_a_head_can_be_deleted(database_url: str, events: int) -> None:
+    """It is listed as broken, so somebody wants it away; the tombstone says how far its log went."""
+    async with open_database(database_url) as database:
+        log = PostgresLog(database)
+        night = await log.create_history("night", seed=1, settings={}, created=START)
+        head = Head(time=START)
+        if events:
+            head = await log.append(night.id, expected=Head(), events=claims(Head(), events))
+        owner = await asyncpg.connect(database_url)
+        try:
+            await owner.execute("ALTER TABLE log_heads DISABLE TRIGGER USER")
+            await owner.execute("DELETE FROM log_heads")
+            await owner.execute("ALTER TABLE log_heads ENABLE TRIGGER USER")
+            await owner.execute("ALTER TABLE log_heads ENABLE ALWAYS TRIGGER deleted_as_a_whole")
+        finally:
+            await owner.close()
+        made = await log.delete_history(night.id, at=LATER, by="alice")
+        assert (made.revision, made.hash, made.time) == (head.revision, head.hash, head.time)
+        assert await log.tombstones() == [made]
+        assert await log.histories() == []
+        assert await log.read(night.id, after=Revision(0), limit=1) == []
+        with pytest.raises(NotFound):
+            await log.delete_history(night.id, at=LATER, by="alice")

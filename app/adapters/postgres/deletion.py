@@ -61,10 +61,19 @@ _BURY = """
 INSERT INTO tombstones (history, name, seed, settings, created, revision, hash, time, deleted,
                         deleted_by)
 SELECT history, name, seed, settings, created, revision, hash, time, $2, $3
-FROM histories JOIN log_heads USING (history) WHERE history = $1
+FROM histories, LATERAL (
+    (SELECT revision, hash, time, 1 AS place FROM log_heads WHERE history = $1)
+    UNION ALL
+    (SELECT revision, hash, clock, 2 FROM log_events
+     WHERE history = $1 ORDER BY revision DESC LIMIT 1)
+    UNION ALL
+    SELECT parent_revision * is_fork::int, decode(repeat('00', 32), 'hex'), created, 3
+    ORDER BY place LIMIT 1
+) AS ended
+WHERE history = $1
 RETURNING *
 """
-"""Insert the tombstone of a history."""
+"""Insert the tombstone of a history. One whose head row is gone ends with its last event."""
 
 _NAME_DELETED = "SELECT set_config('redra.deleted_history', $1, true)"
 """Set the deleted history for the guards of this transaction. ($1 is its number as text.)"""
@@ -109,14 +118,14 @@ async def _try(database: Database, history: HistoryId, at: Instant, by: str) -> 
         # refer to the row. So the leases that are locked next are all that an append can carry.
         name = await connection.fetchval(statements.HOLD_NAME, history)
         await connection.execute(_HOLD_LEASES, history)
-        last = await connection.fetchval(statements.HOLD, history)
-        if last is None:
+        await connection.execute(statements.HOLD, history)
+        if name is None:
             raise no_history(history)
         if forks := await connection.fetch(statements.FORKS, history):
             raise has_forks(name, [row["name"] for row in forks])
         buried = await connection.fetchrow(_BURY, history, timestamps.to_datetime(at), by)
-        assert buried is not None, "its head is held"
-        await _remove(connection, history, last)
+        assert buried is not None, "its row is held"
+        await _remove(connection, history, buried["revision"])
     return rows_of.tombstone(buried)
 
 
