@@ -306,7 +306,7 @@ async def test_rows_of_other_histories_cannot_be_deleted_under_a_tombstone(
 @pytest.mark.database
 @pytest.mark.parametrize("events", [0, 3])
 async def test_history_without_a_head_can_be_deleted(database_url: str, events: int) -> None:
-    """It is listed as broken, so somebody wants it away; the tombstone says how far its log went."""
+    """It is listed as broken, so somebody wants it away; its tombstone has the last event."""
     async with open_database(database_url) as database:
         log = PostgresLog(database)
         night = await log.create_history("night", seed=1, settings={}, created=START)
