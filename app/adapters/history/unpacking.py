@@ -175,7 +175,13 @@ class ByteSource:
 
 
 def file_source(path: Path, name: str, limits: ImportLimits) -> ByteSource:
-    """A source that reads a file on disk."""
+    """A source that reads a file on disk. Raises InputError for a pipe or a device."""
+    if path.exists() and not path.is_file():
+        raise InputError(
+            "it is a pipe or a device, and a recording is read several times",
+            place=str(path),
+            cure="write what it gives to a file, and name that",
+        )
     return ByteSource(name, lambda: path.open("rb"), limits)
 
 

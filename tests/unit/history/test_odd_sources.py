@@ -243,3 +243,16 @@ def test_links_and_hidden_files_of_a_folder_are_named(tmp_path):
             (name, reason) for name in ("dead", "link.json", "loop", "pipe")
         ]
         assert "files with names that begin with a dot, left out: 2" in recorded.notes
+
+
+@pytest.mark.parametrize("name", ["pipe", "pipe.yaml", "pipe.jsonl"])
+@pytest.mark.parametrize("command", [("verify",), ("lint",), ("import", "--history", "h")])
+def test_pipe_that_is_named_is_refused_before_it_is_opened(tmp_path, command, name):
+    """Nobody may ever write to it, and what it gave once would be gone."""
+    os.mkfifo(tmp_path / name)
+    code, out, error = redra(*command, str(tmp_path / name))
+    assert (code, out) == (2, "")
+    assert error == (
+        f"redra: {tmp_path / name}: it is a pipe or a device, and a recording is read several "
+        "times; write what it gives to a file, and name that\n"
+    )
