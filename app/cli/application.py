@@ -4,7 +4,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
@@ -282,7 +282,36 @@ def program() -> Any:
 
     Typer would make them anew for each command line: 17 ms of work.
     """
-    return typer.main.get_command(root)
+    command = typer.main.get_command(root)
+    _refuse_empty_words(command)
+    return command
+
+
+def _refuse_empty_words(command: Any) -> None:
+    """Let a command and its subcommands refuse an empty argument, and an empty `--history`.
+
+    An unset variable of a shell gives such a word. It would mean the default history, or the folder
+    in which the command runs.
+    """
+    for parameter in command.params:
+        if parameter.param_type_name == "argument" or "--history" in parameter.opts:
+            parameter.consume_value = _without_empty(parameter, parameter.consume_value)
+    for subcommand in getattr(command, "commands", {}).values():
+        _refuse_empty_words(subcommand)
+
+
+def _without_empty(parameter: Any, consume: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def consume_value(ctx: Any, opts: Any) -> Any:
+        words = opts.get(parameter.name)
+        if "" in (words if isinstance(words, list | tuple) else (words,)):
+            raise InputError(
+                "it is empty, as if a variable were not set",
+                place=parameter.human_readable_name,
+                cure="write it, or leave it out",
+            )
+        return consume(ctx, opts)
+
+    return consume_value
 
 
 def application(arguments: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ import msgspec
 import typer
 
 from app.domain.errors import InputError, RedraError
-from app.domain.values.texts.visible_text import visible, visible_json
+from app.domain.values.texts.visible_text import on_one_line, visible, visible_json
 
 
 class Output(StrEnum):
@@ -256,9 +256,12 @@ def _write_line(line: str) -> None:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table as kubectl does: upper-case headings, three spaces between columns."""
-    lines = [[str(heading).upper() for heading in headings]]
-    lines += [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
+    """Print a table as kubectl does: upper-case headings, three spaces between columns.
+
+    Each row is one line: line ends and tabs are escaped, as kubectl does.
+    """
+    lines = [[on_one_line(str(heading).upper()) for heading in headings]]
+    lines += [["" if cell is None else on_one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
     for line in lines:
         say(columns(line, widths))

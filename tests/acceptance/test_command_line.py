@@ -232,6 +232,15 @@ def test_scenario_with_a_wrong_field_names_the_field() -> None:
     assert "input.nodes: must be a list" in error
 
 
+@pytest.mark.parametrize("text", ["", "\n\n", '{"cases": []}'])
+def test_file_of_scenarios_without_any_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "scenarios.jsonl"
+    file.write_text(text)
+    assert redra("allocate", file) == (2, "", f"redra: {file}: it holds no case\n")
+    code, out, error = redra("allocate", "-", stdin=text)
+    assert (code, out, error) == (2, "", "redra: standard input: it holds no case\n")
+
+
 def test_unknown_quirk_is_refused_in_words() -> None:
     code, _, error = redra("allocate", "-", "--quirk", "q99=off", stdin="")
     assert code == 2

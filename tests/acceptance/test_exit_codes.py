@@ -100,6 +100,16 @@ def _lines() -> list[list[str]]:
     return [line.split() for line in OF_HISTORIES.values()]
 
 
+@pytest.mark.parametrize("name", OF_HISTORIES)
+def test_empty_name_is_neither_the_default_history_nor_the_working_folder(
+    tmp_path: Path, name: str
+) -> None:
+    """A variable of a shell that is not set gives one."""
+    code, out, error = redra(*words(name, "", tmp_path / "out"), data=tmp_path)
+    assert (code, out) == (ExitCode.UNUSABLE, "")
+    assert "it is empty, as if a variable were not set" in error
+
+
 @draws.BY_DAY
 @pytest.mark.database
 @pytest.mark.parametrize("name", OF_HISTORIES)

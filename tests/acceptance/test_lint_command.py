@@ -312,7 +312,7 @@ def test_bad_questions_are_refused_in_one_sentence(words: list[str], message: st
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["", "---\n# nothing\n---\n"])
+@pytest.mark.parametrize("text", ["", "---\n# nothing\n---\n", "Error", "[1]"])
 def test_source_without_any_object_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "slices.yaml").write_text(text)
     for source in (tmp_path, tmp_path / "slices.yaml", "-"):
@@ -320,6 +320,16 @@ def test_source_without_any_object_is_refused(text: str, tmp_path: Path) -> None
         assert redra("lint", source, stdin=text) == (2, "", f"redra: {place}: it holds no object\n")
     (tmp_path / "more.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n")
     assert redra("lint", tmp_path) == (0, "0 objects: 0 errors, 0 warnings, 0 notes\n", "")
+
+
+@pytest.mark.parametrize("entry", ["null", "7", "text"])
+def test_entry_of_a_list_that_is_no_object_is_refused(entry: str, tmp_path: Path) -> None:
+    file = tmp_path / "list.yaml"
+    of_class = "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}, spec: {}}"
+    file.write_text(f"apiVersion: v1\nkind: List\nitems: [{of_class}, {entry}]\n")
+    expected = (2, "", f"redra: {file}:1: items[1] must be an object\n")
+    assert redra("lint", file) == expected
+    assert redra("lint", tmp_path) == expected
 
 
 def test_manifests_beside_a_log_are_said_not_to_be_checked(tmp_path: Path) -> None:

@@ -62,12 +62,12 @@ class _Sources:
     def read_manifests(self, path: Path) -> bool:
         """Read the objects of a file; `-` is standard input. Raises InputError.
 
-        Returns whether it holds any document; others than those of lint count, too.
+        Returns whether it holds any object; others than those of lint count, too.
         """
         documents = manifests.read_documents(path, self.limits, as_kubectl=True)
         for place, document in documents:
             source, _, line = place.rpartition(":")
-            for prefix, tree in _objects(document):
+            for prefix, tree in _objects(document, place):
                 if not _is_ours(tree):
                     continue
                 kind = meta.kind(tree)
@@ -76,7 +76,7 @@ class _Sources:
                 )
                 self.prefixes[(source, int(line), subject.text)] = prefix
                 self.written.append(subject)
-        return bool(documents)
+        return any(isinstance(document, dict) for _, document in documents)
 
     def read_file_of(self, path: Path, file: Path) -> bool:
         """As `read_manifests`; a template in a folder is not checked, and named."""
@@ -236,14 +236,20 @@ def _files(path: Path) -> list[Path]:
     return [file for file in sorted(names) if file.is_file() and file.suffix in changes.MANIFESTS]
 
 
-def _objects(document: object) -> Iterator[tuple[str, JsonObject]]:
-    """The objects of a document, each with its path in the document."""
+def _objects(document: object, place: str) -> Iterator[tuple[str, JsonObject]]:
+    """The objects of a document, each with its path in the document.
+
+    Raises InputError for an entry of a list that is no object: whoever made it has lost one.
+    """
     if not isinstance(document, dict):
         return
     items = kinds.list_items(document)
     if items is None:
         yield "", document
         return
+    for index, item in enumerate(document.get("items") or ()):
+        if not isinstance(item, dict):
+            raise InputError(f"items[{index}] must be an object", place=place)
     for index, item in enumerate(items):
         yield f"items[{index}].", item
 

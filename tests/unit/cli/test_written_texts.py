@@ -50,6 +50,11 @@ def test_columns_are_as_wide_as_what_is_shown(capsys):
     assert capsys.readouterr().out == "NAME    TEXT\n\\x1b    x\nplain   y\n"
 
 
+def test_line_of_a_table_is_one_line(capsys):
+    console.table(("a\nb", "text"), [("x", "two\n\tlines")])
+    assert capsys.readouterr().out == "A\\nB   TEXT\nx      two\\n\\tlines\n"
+
+
 def test_style_is_the_only_command_to_a_terminal(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)

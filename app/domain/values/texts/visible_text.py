@@ -24,6 +24,11 @@ def visible(text: str) -> str:
     return _IN_TEXT.sub(lambda match: escape_of(match[0]), text)
 
 
+def on_one_line(text: str) -> str:
+    """The visible text with line ends and tabs as escapes, too."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def visible_json(document: str) -> str:
     """The JSON document with acting characters as the escapes of JSON, so with the same values."""
     return _IN_TEXT.sub(lambda match: _json_escape_of(match[0]), document)
