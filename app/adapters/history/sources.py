@@ -24,7 +24,7 @@ from app.adapters.history import (
     unpacking,
 )
 from app.adapters.history.archives import Unpacked
-from app.adapters.history.audit import admissions, tables
+from app.adapters.history.audit import admissions, otlp, tables
 from app.adapters.history.detection import Format
 from app.adapters.history.enclosed import (
     checkpoints,
@@ -33,7 +33,6 @@ from app.adapters.history.enclosed import (
     helm_releases,
     journals,
     managed_states,
-    otlp,
     texts,
 )
 from app.adapters.history.formats import component_logs, kshrk
