@@ -34,6 +34,7 @@ from tests.web import (
     rollout_incidents,
     thread_incidents,
     walked_incidents,
+    withdrawn_incidents,
 )
 from tests.web.reading import read
 
@@ -151,6 +152,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *apart_incidents.CROWDED,
         *overlooked_incidents.OVERLOOKED,
         *overlooked_incidents.PLACED,
+        *withdrawn_incidents.WITHDRAWN,
     ],
     ids=lambda make: make.__name__,
 )
@@ -247,6 +249,7 @@ TOLD_OF_PODS = [
     *apart_incidents.CROWDED,
     *overlooked_incidents.OVERLOOKED,
     *overlooked_incidents.PLACED,
+    *withdrawn_incidents.WITHDRAWN,
 ]
 
 

@@ -216,6 +216,7 @@ async def _with_origins(
         *await taints.reasons(evidence, nodes),
         *await unfinished.reasons(evidence, nodes),
         *await published.under_claims(evidence, tree),
+        *await published.taken_away(evidence, tree, nodes, former),
         *published.useless(evidence, tree, nodes),
     ]
     is_judged = not nodes or not is_tried_here

@@ -4,27 +4,35 @@ Taints whose time was reset, withdrawn devices, and devices of older generations
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
-from app.analysis.explain import choices, sources, tainted
+from app.analysis.explain import choices, circumstances, sources, tainted
 from app.analysis.explain.hardware import pools as hardware
 from app.analysis.explain.nearby import successors
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings.outgrown import SelectingRequest
+from app.analysis.views import LiveViews
+from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.resources import claim_key
 from app.domain.devices import pools, taints
+from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice, Taint
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import api_resources, counts, identifiers
-from app.domain.values.fields import dra
+from app.domain.values.fields import dra, meta
 from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.identifiers import DeviceId, PoolId
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.service.explaining import selections
+from app.service.explaining import former_circumstances, selections
 from app.service.explaining.evidence import ExplainedMoment
+
+_IN_THE_WAY = (CauseKind.ALLOCATED, CauseKind.CAPACITY, CauseKind.COUNTERS, CauseKind.TAINT)
+"""The causes against devices that a pod could have some other time."""
+
+_EXCLUDING = (CauseKind.SELECTOR, CauseKind.SELECTOR_ERROR)
 
 
 async def renewed(evidence: ExplainedMoment, results: Sequence[DeviceResult]) -> list[Reason]:
@@ -103,6 +111,88 @@ async def under_claims(evidence: ExplainedMoment, pod: JsonObject) -> list[Reaso
         if results := dra.results(tree):
             reasons += await withdrawn(evidence, await evidence.changes(key), tree, results)
     return reasons
+
+
+async def taken_away(
+    evidence: ExplainedMoment,
+    pod: JsonObject,
+    nodes: Sequence[NodeReason],
+    known: Sequence[Reason],
+) -> list[Reason]:
+    """The writes and deletions of slices with which devices for a pod went, if others are in use.
+
+    Where no device is in the way, the node or the pool without devices says what became of them.
+    Left out are slices that `known` reasons are about, and writes where selectors exclude devices:
+    `selections.rewritten` has these.
+    """
+    wishes = [*selections.requests_of(evidence, pod)]
+    if not wishes or not any(circumstances.excluded(nodes, *_IN_THE_WAY)):
+        return []
+    reasons: list[Reason] = []
+    about = {one.about for one in known}
+    are_excluding = any(circumstances.excluded(nodes, *_EXCLUDING))
+    are_excluding = are_excluding or bool(circumstances.without_devices(nodes))
+    for key in await former_circumstances.changed(evidence, api_resources.RESOURCE_SLICES):
+        is_there = evidence.views.objects.event(key) is not None
+        if key in about or (is_there and are_excluding):
+            continue
+        events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
+        for after, before in pairwise(events):
+            names = _taken(evidence.views, after, before, wishes)
+            if names and evidence.sight.sees(after):
+                is_deleted = after.type is EventType.OBJECT_DELETED
+                how = "deleted" if is_deleted else "written without "
+                how += "" if is_deleted else "it" if len(names) == 1 else "them"
+                text = f"slice {key.name} had {counts.plural(len(names), 'device')} "
+                text += f"{listed(names, len(names))} for {wishes[0].name} until it was {how}"
+                reasons.append(former_circumstances.kept(after, text))
+                break
+        if len(reasons) == NAMES_MAX:
+            break
+    return reasons
+
+
+def _taken(
+    views: LiveViews, after: Event, before: Event, wishes: Sequence[SelectingRequest]
+) -> list[str]:
+    """The devices for a request that a slice lost with an event, and that no slice has since.
+
+    Empty where as many devices for it came instead, on the same node or in the same pool, or where
+    the node of the slice went, too.
+    """
+    if before.type is EventType.OBJECT_DELETED:
+        return []
+    node = dra.node_name(before.object)
+    if node and views.objects.get(ObjectKey(*api_resources.NODES, "", node)) is None:
+        return []
+    is_deleted = after.type is EventType.OBJECT_DELETED
+    old = _matching(before.object, wishes)
+    new = set[str]() if is_deleted else _matching(after.object, wishes)
+    gone = old - new
+    if len(old) <= len(new) or not gone:
+        return []
+    driver, pool = dra.pool_id(before.object)
+    there, since = set[str](), set[str]()
+    for one in views.inventory.slices():
+        if one.pool[0] != driver or (one.node.name != node if node else one.pool[1] != pool):
+            continue
+        is_since = meta.creation_timestamp(one.tree) > meta.creation_timestamp(before.object)
+        for device in one.devices:
+            there.add(device.id[2])
+            if is_since and any(wish.matches(device) for wish in wishes):
+                since.add(device.id[2])
+    gone -= there
+    return sorted(gone) if len(gone) > len(since - old - new) else []
+
+
+def _matching(tree: JsonObject, wishes: Sequence[SelectingRequest]) -> set[str]:
+    """The names of the devices of a slice that match one of the requests."""
+    return {
+        device.id[2]
+        for one in Inventory.of_slices([tree]).slices()
+        for device in one.devices
+        if any(wish.matches(device) for wish in wishes)
+    }
 
 
 def useless(

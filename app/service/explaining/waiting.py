@@ -48,6 +48,7 @@ from app.service.explaining import (
     published,
     selections,
     templates,
+    unfinished,
 )
 from app.service.explaining.evidence import ExplainedMoment
 
@@ -339,6 +340,7 @@ class _Attempts:
         self._evidence = evidence
         self._nodes: NodeIndex | None = None
         self._are_slices_gone: bool | None = None
+        self._are_slices_changed: bool | None = None
         self._askable = evidence.bounds.refusal_nodes_max
 
     async def last(self, key: ObjectKey, pod: JsonObject) -> DecisionSummary | None:
@@ -396,30 +398,43 @@ class _Attempts:
             for each in summary.causes
         )
         if not evidence.views.inventory.pool_ids():
-            is_known = "resourceslices" not in evidence.lacks
+            if "resourceslices" in evidence.lacks:
+                return []
             none = Reason(text=circumstances.NO_SLICES)
             failing = [*nodes_nearby.failing(evidence.views)]
             everywhere = [key.name for key in evidence.views.objects.keys(*api_resources.NODES)]
-            lines = [none, *failing, *self._silent(everywhere, failing)]
-            return lines if is_known else []
+            nodes = await self._answers_to(pod) if await self._is_any_slice_gone() else []
+            gone = await pods.losses(evidence, pod, nodes)
+            return [none, *gone, *failing, *self._silent(everywhere, failing)]
         may_lack = self._is_a_node_unserved() or any(nodes_nearby.selecting(evidence.views))
-        if not is_by_write and not may_lack and not await self._is_any_slice_gone():
+        may_lack = may_lack or bool(summary.pools) or await self._is_any_slice_changed()
+        if not is_by_write and not may_lack:
             return []
-        index = await self._index()
-        if index is None:
+        nodes = await self._answers_to(pod)
+        if not nodes:
             return []
-        now = await evidence.now()
-        nodes = await evidence.run(lambda seen: _first_answers(evidence, seen, index, pod, now))
         blind = circumstances.without_devices(nodes)
         unserved = [*nodes_nearby.without_driver(evidence.views, blind)]
+        losses = await pods.losses(evidence, pod, nodes)
+        unready = await unfinished.reasons(evidence, nodes)
         return [
-            *await pods.losses(evidence, pod, nodes),
+            *losses,
+            *(line for each in unready for line in (each, *each.children)),
+            *await published.taken_away(evidence, pod, nodes, losses),
             *await selections.unaligned(evidence, nodes),
             *(line for each in unserved for line in (each, *each.children)),
             *self._silent(blind, [child for each in unserved for child in each.children]),
             *await closed_nodes.to_drivers(evidence, blind),
             *circumstances.beside(evidence.views, pod, nodes),
         ]
+
+    async def _answers_to(self, pod: JsonObject) -> list[NodeReason]:
+        """The answers of the first nodes; empty where there are more nodes than are asked."""
+        evidence, index = self._evidence, await self._index()
+        if index is None:
+            return []
+        now = await evidence.now()
+        return await evidence.run(lambda seen: _first_answers(evidence, seen, index, pod, now))
 
     def _silent(self, names: Sequence[str], named: Sequence[Reason]) -> tuple[Reason, ...]:
         """The pods on nodes that publish nothing, as far as the reader sees how that is known."""
@@ -441,6 +456,14 @@ class _Attempts:
         if is_unasked or not await self._is_any_slice_gone():
             return ()
         return tuple(reason.text for reason in await closed_nodes.withdrawn(evidence, pod))
+
+    async def _is_any_slice_changed(self) -> bool:
+        """Whether a slice was written after its creation, or is gone."""
+        if self._are_slices_changed is None:
+            slices = api_resources.RESOURCE_SLICES
+            changed = await former_circumstances.changed(self._evidence, slices)
+            self._are_slices_changed = bool(changed)
+        return self._are_slices_changed
 
     async def _is_any_slice_gone(self) -> bool:
         if self._are_slices_gone is None:
