@@ -24,9 +24,10 @@ from app.adapters.history import (
     unpacking,
 )
 from app.adapters.history.archives import Unpacked
-from app.adapters.history.audit import admissions, otlp, tables
+from app.adapters.history.audit import otlp, tables
 from app.adapters.history.detection import Format
 from app.adapters.history.enclosed import (
+    admissions,
     checkpoints,
     emails,
     encoded_texts,
