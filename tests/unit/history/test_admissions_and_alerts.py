@@ -8,7 +8,8 @@ import json
 import pytest
 import yaml
 
-from app.adapters.history.audit import admissions, envelopes
+from app.adapters.history.audit import envelopes
+from app.adapters.history.enclosed import admissions
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.errors import InputError
