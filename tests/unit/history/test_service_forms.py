@@ -1,5 +1,7 @@
 """Audit events and lines of logs as collectors and command lines print them."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -151,3 +153,125 @@ def test_repeated_key_in_a_part_that_is_a_text_is_named(tmp_path):
     records, lost = read(tmp_path, json.dumps(event) + "\n", name="a.log")
     assert keys(records) == CLAIMS[:1]
     assert ["note" in each for each in lost] == [True]
+
+
+def flat(tree, prefix=""):
+    """The fields of an event by their paths, as stores without nesting keep them."""
+    fields = {}
+    for name, value in tree.items():
+        is_tree = isinstance(value, dict) and value
+        fields |= flat(value, f"{prefix}{name}.") if is_tree else {prefix + name: value}
+    return fields
+
+
+def in_lists(event):
+    """The fields of an event as a search answers them, which does not know what is a list."""
+    fields = {f"k8s.{name}": value for name, value in flat(event).items()}
+    return {name: value if isinstance(value, list) else [value] for name, value in fields.items()}
+
+
+def typed(value):
+    """A value in the JSON of OpenTelemetry."""
+    if isinstance(value, dict):
+        pairs = [{"key": name, "value": typed(part)} for name, part in value.items()]
+        return {"kvlistValue": {"values": pairs}}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [typed(part) for part in value]}}
+    return {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+
+
+def table(titles, rows):
+    """A table in CSV, whose cells all have quotes."""
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([titles, *rows])
+    return text.getvalue()
+
+
+EXTRACTED = ("auditID", "stage", "verb", "objectRef.name", "user.username")
+
+WHOLE_BESIDE_FIELDS = {
+    "a table of Splunk": table(
+        ["_raw", "_time", *EXTRACTED],
+        [
+            [dense(event), "x", *(flat(event).get(name, "") for name in EXTRACTED)]
+            for event in EVENTS
+        ],
+    ),
+    "results of Splunk": "".join(
+        json.dumps({"result": {"auditID": event["auditID"], "verb": event["verb"]}})[:-2]
+        + f', "stage": "ResponseComplete", "_raw": {json.dumps(dense(event))}}}}}\n'
+        for event in EVENTS
+    ),
+    "fields that an agent took out": "".join(
+        json.dumps({**flat(event), "message": dense(event)}) + "\n" for event in EVENTS
+    ),
+    "hits with their source and their fields": "".join(
+        json.dumps({"fields": in_lists(event), "_source": event}) + "\n" for event in EVENTS
+    ),
+    "records of OpenTelemetry": json.dumps(
+        {
+            "resourceLogs": [
+                {"scopeLogs": [{"logRecords": [{"body": typed(event)} for event in EVENTS]}]}
+            ]
+        }
+    ),
+    "fields of Graylog": "".join(
+        json.dumps(
+            {
+                "version": "1.1",
+                "short_message": "audit",
+                **{
+                    f"_{name}": value if isinstance(value, str) else dense(value)
+                    for name, value in event.items()
+                },
+            }
+        )
+        + "\n"
+        for event in EVENTS
+    ),
+    "pairs of a time and a record": "".join(
+        json.dumps([1767225601.5, {"log": dense(event)}]) + "\n" for event in EVENTS
+    ),
+}
+
+
+@pytest.mark.parametrize("form", WHOLE_BESIDE_FIELDS)
+def test_events_that_services_take_apart_are_whole(tmp_path, form):
+    whole, _ = read(tmp_path, "".join(f"{json.dumps(each)}\n" for each in EVENTS), name="w.log")
+    records, lost = read(tmp_path, WHOLE_BESIDE_FIELDS[form], name="a.txt")
+    assert keys(records) == keys(whole) == CLAIMS
+    assert [each.actor for each in records] == [each.actor for each in whole]
+    assert [each.object for each in records] == [each.object for each in whole]
+    assert lost == []
+
+
+COLUMNS = ("auditID", "stage", "verb", "requestURI", "objectRef.apiGroup", "objectRef.resource")
+COLUMNS += ("objectRef.namespace", "objectRef.name", "user.username", "responseStatus.code")
+WITHOUT_BODIES = {
+    "a table of chosen fields": table(
+        COLUMNS, [[str(flat(event)[name]) for name in COLUMNS] for event in PLAIN]
+    ),
+    "fields of a search, all as lists": json.dumps(
+        {
+            "hits": {
+                "total": {"value": 2},
+                "hits": [
+                    {
+                        "_id": "1",
+                        "fields": in_lists(event),
+                    }
+                    for event in PLAIN
+                ],
+            }
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("form", WITHOUT_BODIES)
+def test_fields_that_stores_make_flat_say_which_object_was_written(tmp_path, form):
+    records, lost = read(tmp_path, WITHOUT_BODIES[form], name="a.txt")
+    assert keys(records) == [(Op.GAP, "", "default", name) for name in ("one", "two")]
+    assert {each.resource for each in records} == {"resourceclaims"}
+    assert [each.actor.user for each in records] == ["alice", "alice"]
+    assert lost == []

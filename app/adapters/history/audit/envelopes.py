@@ -2,8 +2,9 @@
 
 An event is found by its own fields at any position in a line: in a message of CloudWatch, in
 `properties.log` of Azure, in `_source` of Elasticsearch, in `_raw` of Splunk, as text or as an
-object. Azure's tables rename its fields, SIEMs flatten them, and Google's audit log has a format of
-its own. Bodies that a service cut off are marked as truncated.
+object. Azure's tables rename its fields, SIEMs flatten them, OpenTelemetry names their types, and
+Google's audit log has a format of its own. Where fields that a service took out of an event stand
+beside the event itself, the event counts. Bodies that a service cut off are marked as truncated.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from app.adapters.history.audit import falco, google
+from app.adapters.history.audit import falco, google, otlp
 from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
@@ -51,7 +52,13 @@ _PARTS = (
 )
 """Fields of an event with fields of their own, which stores with flat records keep as texts."""
 
-_MARKS = ("auditID", GROUP, falco.MARK)
+_ID = "auditID"
+_PATHS = tuple(f"{name}." for name in _PARTS)
+_BODY_PATHS = ("requestObject.", "responseObject.")
+_LISTS = ("sourceIPs", "groups")
+"""Fields of an event that are lists of texts."""
+
+_MARKS = (_ID, GROUP, falco.MARK)
 """A text has one of these if there is an event in it."""
 
 _NEXT = ("nextToken", "nextPageToken", "nextLink", "@odata.nextLink")
@@ -166,8 +173,10 @@ def _in_text(text: str, depth: int) -> Iterator[JsonObject]:
 
 
 def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
-    if is_event(tree):
-        yield _tidied(tree)
+    tree = otlp.plain(tree)
+    flat = _unflattened(tree)
+    if flat is not None or is_event(tree):
+        yield _kept_whole(tree, depth) or _tidied(flat or tree)
     elif "AuditId" in tree and "Verb" in tree:
         renamed = {field: _decoded(tree[name]) for name, field in _COLUMNS.items() if name in tree}
         yield _tidied(renamed)
@@ -175,13 +184,38 @@ def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
         yield _tidied(said)
     elif (alert := falco.event(tree, UNANSWERED)) is not None:
         yield _tidied(alert)
-    elif (flat := _unflattened(tree)) is not None:
-        yield _tidied(flat)
     elif rows := answer_rows(tree):
         yield from _found(rows, depth + 1)
     else:
-        for part in tree.values():
+        yield from _once(tree, depth)
+
+
+def _once(tree: JsonObject, depth: int) -> Iterator[JsonObject]:
+    """The events in the fields of an object; of one that several fields have, the whole one."""
+    events: dict[tuple[str, Any], JsonObject] = {}
+    for part in tree.values():
+        if isinstance(part, list):
             yield from _found(part, depth + 1)
+            continue
+        for event in _found(part, depth + 1):
+            if not isinstance(event.get(_ID), str):
+                yield event
+                continue
+            key = event[_ID], event.get("stage")
+            if key not in events or TRUNCATED in events[key]["annotations"]:
+                events[key] = event
+    yield from events.values()
+
+
+def _kept_whole(tree: JsonObject, depth: int) -> JsonObject | None:
+    """The event of which the tree has fields, from what stands beside them; None without any."""
+    ids = {part for name, part in tree.items() if name.endswith(_ID) and isinstance(part, str)}
+    for name, part in tree.items():
+        is_other = name not in _PARTS and isinstance(part, str | dict) and _ID in part
+        for event in _found(part, depth + 1) if is_other else ():
+            if event.get(_ID) in ids:
+                return event
+    return None
 
 
 def part_texts(tree: JsonObject) -> Iterator[tuple[str, Any]]:
@@ -233,17 +267,35 @@ def _tidied(tree: JsonObject) -> JsonObject:
 def _unflattened(tree: JsonObject) -> JsonObject | None:
     """The event whose fields are flattened to paths; None for other trees.
 
-    Example: `kubernetes.audit.verb`.
+    Example: `kubernetes.audit.verb`, `objectRef.name`, `_verb`.
     """
-    place = next((name for name in tree if name.endswith(("auditID", "audit_id"))), None)
-    if place is None or "." not in place:
+    place = next((name for name in tree if name.endswith((_ID, "audit_id"))), None)
+    if place is None:
         return None
-    prefix = place[: place.rfind(".") + 1]
+    prefix = place.removesuffix(_ID) if place.endswith(_ID) else place[: place.rfind(".") + 1]
+    if not prefix and not any(name.startswith(_PATHS) for name in tree):
+        return None
+    parts = {name.removeprefix(prefix): tree[name] for name in tree if name.startswith(prefix)}
+    if all(isinstance(value, list) for value in parts.values()):
+        parts = _first_values(parts)
     nested: JsonObject = {}
-    for name, value in tree.items():
-        if name.startswith(prefix):
-            _set(nested, name.removeprefix(prefix).split("."), value)
+    for name, value in parts.items():
+        _set(nested, name.split("."), value)
     return nested if is_event(nested) else None
+
+
+def _first_values(parts: JsonObject) -> JsonObject:
+    """The fields of a search that gives each as a list, as Elasticsearch answers `fields`.
+
+    Such lists do not tell which values of a body belong together: the body counts as cut off.
+    """
+    bodies = {name.split(".")[0] for name in parts if name.startswith(_BODY_PATHS)}
+    kept = {
+        name: values if name.endswith(_LISTS) else values[0]
+        for name, values in parts.items()
+        if values and not name.startswith(_BODY_PATHS)
+    }
+    return {**kept, **dict.fromkeys(bodies, "")}
 
 
 def _set(tree: JsonObject, path: list[str], value: Any) -> None:

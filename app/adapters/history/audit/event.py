@@ -149,9 +149,10 @@ def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
         yield from tables.rows(source, notes)
         return
     for position, value in documents.parse(source.whole(), source.name, source.limits, notes):
-        items = value if isinstance(value, list) else [value]
-        for index, item in enumerate(items):
-            place = f"{position}[{index}]" if isinstance(value, list) else position
+        # A pair of a time and a record is one entry.
+        is_list = isinstance(value, list) and all(isinstance(item, dict | str) for item in value)
+        for index, item in enumerate(value if is_list else [value]):
+            place = f"{position}[{index}]" if is_list else position
             yield place, msgspec.json.encode(item)
 
 
@@ -172,7 +173,7 @@ def _events(
         yield from _wrapped(wrapped, position, place)
         return
     if event.kind != "EventList" or event.items is None:
-        wrapped = [] if event.audit_id or event.stage else _enveloped(content)
+        wrapped = [] if _is_whole(event, content) else _enveloped(content)
         if wrapped:
             yield from _wrapped(wrapped, position, place)
             return
@@ -182,6 +183,13 @@ def _events(
         return
     for index, item in enumerate(event.items):
         yield f"{position}[{index}]", _decode(bytes(item), place)
+
+
+def _is_whole(event: AuditEvent, content: bytes) -> bool:
+    """False for no event, and for one that may be a part of what stands beside it as text."""
+    if not event.audit_id and not event.stage:
+        return False
+    return event.object_ref is not None and content.count(b"auditID") == 1
 
 
 def _name_repeated_keys(content: bytes, place: str, notes: Notes) -> None:

@@ -116,19 +116,26 @@ ENTRIES = (
     CatalogueEntry(
         name="Elasticsearch",
         formats=_AUDIT,
-        detected_by="audit events anywhere in a hit, also with one field for each path",
+        detected_by=(
+            "audit events anywhere in a hit, also with one field for each path, or with `fields` "
+            "as lists"
+        ),
         gives="as an audit log",
-        lacks="what the index does not keep; hits that the answer does not hold, which are named",
+        lacks=(
+            "what the index does not keep; bodies, where fields are lists; hits that the answer "
+            "does not hold, which are named"
+        ),
         example="the answer of a search",
     ),
     CatalogueEntry(
         name="Splunk and other envelopes",
         formats=_AUDIT,
         detected_by=(
-            "audit events anywhere in a JSON line, as object or as text, also with texts as parts"
+            "audit events anywhere in a JSON line, as object or as text, also with texts as parts; "
+            "fields of events by their paths, in JSON or CSV; the typed values of OpenTelemetry"
         ),
         gives="as an audit log",
-        lacks="as an audit log",
+        lacks="as an audit log; what is no field, or no column, of the export",
         example="an export as JSON",
     ),
     CatalogueEntry(
