@@ -93,9 +93,28 @@ def driver_is_too_slow(new):
     )  # fmt: skip
 
 
+def disk_of_the_only_node_is_full(new):
+    """Images have filled the disk of the node with the devices, and its taint follows that."""
+    driver, words = f"{new('d')}.test", f"{new('full')} of 100% used"
+    pressure = {"type": "DiskPressure", "status": "True", "reason": "Full", "message": words}
+    ready = {"type": "Ready", "status": "True"}
+    taint = {"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}
+    return Invented(
+        about="job",
+        told=(rf"node n is tainted node.kubernetes.io/disk-pressure:NoSchedule "
+              rf"\(DiskPressure: {words}\)",),
+        steps=({"apply": [*lab(driver, one(driver)), node("m")]}, {"wait": 5},
+               {"patch": {"spec": {"taints": [taint]}}, "of": "node/n"},
+               {"status": {"conditions": [ready, pressure]}, "of": "node/n"}, {"wait": 5},
+               {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+               {"wait": 5}),
+    )  # fmt: skip
+
+
 NODES = (
     shared_claims_are_on_different_nodes,
     pods_without_devices_fill_the_node,
     node_died_before_the_pod_started,
     driver_is_too_slow,
+    disk_of_the_only_node_is_full,
 )

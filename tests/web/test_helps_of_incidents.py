@@ -11,6 +11,7 @@ from tests.web import (
     counted_incidents,
     misplaced_incidents,
     night_incidents,
+    node_incidents,
     overlooked_incidents,
     quiet_incidents,
     refused_incidents,
@@ -113,6 +114,12 @@ def remove_the_taint(made):
     return ({"patch": {"spec": {"taints": None}}, "of": "node/a"},)
 
 
+def free_the_disk(made):
+    """The taint goes by itself; removed by hand, it comes back."""
+    relieved = {"type": "DiskPressure", "status": "False"}
+    return ({"status": {"conditions": [relieved]}, "of": "node/n"},)
+
+
 def tolerate_as_it_is_spelled(made):
     tree = copy.deepcopy(next(one for one in made.steps[1]["apply"] if one["kind"] == "Pod"))
     for toleration in tree["spec"]["tolerations"]:
@@ -175,6 +182,7 @@ HELPS = [
     (quiet.name_of_a_template_is_mistyped, "create ResourceClaimTemplate", make_the_template),
     (night.claim_is_in_another_namespace, "create ResourceClaim claim", make_the_claim),
     (quiet.pod_tolerates_another_value, "remove taint x.test/cards", remove_the_taint),
+    (node_incidents.disk_of_the_only_node_is_full, "get node n out of DiskPressure", free_the_disk),
     (quiet.pod_tolerates_another_value, "tolerate taint x.test/cards", tolerate_as_it_is_spelled),
     (
         overlooked.newer_class_takes_the_name_of_a_resource,
@@ -232,6 +240,12 @@ async def test_proposal_that_is_carried_out_lets_the_pod_run(make, change, do):
     helped = replace(make(Names(5)), steps=(*made.steps, *do(make(Names(5))), {"wait": 600}))
     # Where no node was asked about the pod, the proposal is for none.
     assert await placed_on(helped) in (["n"] if nodes == [""] else nodes)
+
+
+async def test_taint_of_a_condition_comes_back_when_it_is_removed():
+    made = node_incidents.disk_of_the_only_node_is_full(Names(5))
+    removed = ({"patch": {"spec": {"taints": None}}, "of": "node/n"}, {"wait": 600})
+    assert not await placed_on(replace(made, steps=(*made.steps, *removed)))
 
 
 async def test_every_proposal_for_these_incidents_is_carried_out_above():

@@ -745,6 +745,6 @@ def test_deployment_of_holders_rests_on_the_replica_set_that_names_it():
     objects[made] = {"metadata": {"ownerReferences": [owner]}}
     names = [f"lab/c{n}" for n in range(9)]
     views = SimpleNamespace(objects=SimpleNamespace(get=objects.get))
-    (reason,) = holders.users(views, {}, names)
+    (reason,) = holders.users(views, names)
     assert reason.text == "all 9 claims that have the devices are of deployment lab/web"
     assert reason.rests_on == (made,)

@@ -72,7 +72,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *_of_one_name(views, nodes),
         *names_nearby.tolerations(views, pod, _tainting(nodes)),
         *updates.held(views, pod, _holders(views, nodes)),
-        *holders_nearby.users(views, pod, _holders(views, nodes)),
+        *holders_nearby.users(views, _holders(views, nodes)),
         *_shares(views, nodes),
         *nearby_nodes.of_missing_nodes(views, _held_drivers(nodes)),
         *without_driver,
@@ -89,7 +89,7 @@ def beside(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> It
     """The users of devices that are short of an amount, and tolerations that nearly fit a taint."""
     amounts = _holders(views, nodes, CauseKind.COUNTERS, CauseKind.CAPACITY)
     yield from names_nearby.tolerations(views, pod, _tainting(nodes))
-    yield from holders_nearby.users(views, pod, amounts)
+    yield from holders_nearby.users(views, amounts)
 
 
 def is_of_selector(refusal: str) -> bool:

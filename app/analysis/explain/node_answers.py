@@ -12,6 +12,7 @@ from app.domain.allocation.reasons import counterfactual, explanation
 from app.domain.allocation.reasons.changes import Change, MadeClaim, OpenClosedNode
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
+from app.domain.controllers.nodes import readiness
 from app.domain.controllers.plan import MergingViews, Views
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
@@ -413,9 +414,20 @@ def openings(pod: PodSpec, info: NodeInfo) -> Iterator[tuple[str, NodeInfo]]:
     closing = closing_taints(pod, opened)
     if closing:
         taints = tuple(taint for taint in opened.taints if taint not in closing)
-        names = ", ".join(taint_of(taint).text for taint in closing)
-        change = f"remove {counts.plural(len(closing), 'taint')} {names} of node {info.name}"
+        change = " and ".join(_untainting(info.name, closing))
         yield change, replace(opened, is_unschedulable=False, taints=taints)
+
+
+def _untainting(node: str, taints: Sequence[JsonView]) -> Iterator[str]:
+    """The changes that end taints of a node; one that its condition sets would come back."""
+    names: dict[str, list[str]] = {}
+    for tree in taints:
+        state = readiness.state_without(str(tree.get("key")))
+        names.setdefault(state, []).append(taint_of(tree).text)
+    for state, those in names.items():
+        what = f"{counts.plural(len(those), 'taint')} {', '.join(those)}"
+        ends = f"with which {what} {counts.verb(len(those), 'ends')}"
+        yield f"get node {node} {state}, {ends}" if state else f"remove {what} of node {node}"
 
 
 def closing_taints(pod: PodSpec, info: NodeInfo) -> list[JsonObject]:

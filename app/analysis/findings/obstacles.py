@@ -18,7 +18,7 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import NOT_AVAILABLE
 from app.domain.values import api_resources, counts
-from app.domain.values.fields import core, dra
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 ELSEWHERE = NOT_AVAILABLE.reasons[0]
@@ -66,10 +66,12 @@ def held(views: LiveViews, pod: JsonObject, holders: Mapping[str, str]) -> Itera
     `holders` names a device of each. The line says what keeps the holder, or which pod uses it.
     """
     for holder, device in holders.items():
-        near = chain(
-            circumstances.useless_holders(views, (holder,)),
-            holders_nearby.users(views, pod, (holder,)),
-        )
+        namespace, _, name = holder.rpartition("/")
+        is_made = meta.controller(views.objects.get(claim_key(namespace, name)) or {}) is not None
+        # The name of a claim from a template or elsewhere says nothing: its pod is placed instead.
+        is_unfamiliar = is_made or namespace != meta.namespace(pod)
+        users = holders_nearby.users(views, (holder,)) if is_unfamiliar else ()
+        near = chain(circumstances.useless_holders(views, (holder,)), users)
         yield next((reason.text for reason in near), _use(views, holder, device))
 
 

@@ -9,18 +9,14 @@ from dataclasses import dataclass, replace
 from app.analysis.explain import tainted
 from app.analysis.explain.nearby import names
 from app.analysis.explain.reasons import listed
-from app.domain.controllers.nodes.readiness import TROUBLES
+from app.domain.controllers.nodes import readiness
 from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.devices.taints import taint_of
-from app.domain.values import well_known
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 _CORDON = "cordoned"
-
-_OF_CONDITIONS = frozenset((well_known.NOT_READY, well_known.UNREACHABLE, *TROUBLES.values()))
-"""The keys of taints that the node controller sets: pods tolerate some without being asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +84,7 @@ def misfits(pod: PodSpec, closing: Closing) -> Iterator[str]:
     They were probably meant for the taint.
     """
     tree = closing.first
-    if tree is None or tree.get("key") in _OF_CONDITIONS:
+    if tree is None or readiness.state_without(str(tree.get("key"))):
         return
     for toleration in pod.tolerations:
         key = str(toleration.get("key") or "")
@@ -99,7 +95,9 @@ def misfits(pod: PodSpec, closing: Closing) -> Iterator[str]:
 
 def _condition(node: JsonView, tree: JsonView) -> str:
     """The condition behind a taint, as its node reports it; empty for the taints of users."""
-    wanted = next((name for name, key in TROUBLES.items() if key == tree.get("key")), None)
+    wanted = next(
+        (name for name, key in readiness.TROUBLES.items() if key == tree.get("key")), None
+    )
     condition = meta.condition(node, wanted) if wanted else None
     if condition is None or condition.status != "True":
         return ""

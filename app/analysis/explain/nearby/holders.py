@@ -1,4 +1,4 @@
-"""Users of devices that a pod waits for, where the name of the claim does not show them."""
+"""Users of devices that a pod waits for."""
 
 import re
 from collections import Counter
@@ -25,8 +25,8 @@ HOLDERS_NAMED_MAX = 8
 """Holders of devices up to which the pods of the first few are named one by one."""
 
 
-def users(views: LiveViews, pod: JsonObject, holders: Collection[str]) -> Iterator[Reason]:
-    """The pods that use claims (`NAMESPACE/CLAIM`) of other namespaces or made from templates.
+def users(views: LiveViews, holders: Collection[str]) -> Iterator[Reason]:
+    """The pods that use claims (`NAMESPACE/CLAIM`).
 
     Of many claims the answer names instead the workloads whose pods use the most.
     """
@@ -38,8 +38,6 @@ def users(views: LiveViews, pod: JsonObject, holders: Collection[str]) -> Iterat
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)
         claim = views.objects.get(key) or {}
-        if namespace == meta.namespace(pod) and meta.controller(claim) is None:
-            continue
         consumers = dra.consumers(claim)
         if not consumers or meta.is_deleting(claim):
             continue

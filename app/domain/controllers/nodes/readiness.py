@@ -59,6 +59,11 @@ TROUBLES = {
 }
 """The conditions that are bad when true, and their taints."""
 
+_STATES_WITHOUT = {
+    **dict.fromkeys(_TAINT_OF.values(), "ready"),
+    **{key: f"out of {condition}" for condition, key in TROUBLES.items()},
+}
+
 
 class NodeReconciler(KeyedController[tuple[str], Views]):
     """Registers nodes and keeps their taints and labels in line with their state."""
@@ -334,3 +339,11 @@ def _with_troubles(tree: JsonView, taints: list[JsonObject]) -> list[JsonObject]
 
 def _is(taint: JsonView, key: str) -> bool:
     return taint.get("key") == key and taint.get("effect") == "NoSchedule"
+
+
+def state_without(key: str) -> str:
+    """The state in which a node has no taint of this key, for the keys that this controller sets.
+
+    Such a taint comes back if it is removed in any other state. Empty for all other keys.
+    """
+    return _STATES_WITHOUT.get(key, "")

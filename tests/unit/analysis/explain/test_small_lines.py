@@ -378,11 +378,10 @@ def test_slice_that_is_older_than_the_allocation_has_no_successor() -> None:
 
 
 def used_by(cluster: Cluster, *names: str) -> list[str]:
-    asking = {"metadata": {"namespace": "default", "name": "asks"}}
-    return [each.text for each in holders.users(views_of(cluster), asking, names)]
+    return [each.text for each in holders.users(views_of(cluster), names)]
 
 
-def test_pods_that_use_claims_of_templates_or_other_namespaces_are_named() -> None:
+def test_pods_that_use_claims_are_named() -> None:
     cluster = Cluster(namespaces=("default", "team"))
     cluster.node("n1")
     cluster.device_class()
@@ -405,11 +404,11 @@ def test_pods_that_use_claims_of_templates_or_other_namespaces_are_named() -> No
     made = cluster.claim_of("made")
     assert used_by(cluster, f"default/{made}", "default/own", "team/theirs", "team/none") == [
         f"claim default/{made} is used by pod default/made on node n1",
+        "claim default/own is used by pod default/shares on node n1",
         "claim team/theirs is used by pod team/q on node n1",
     ]
     views = views_of(cluster)
-    asking = {"metadata": {"namespace": "default", "name": "asks"}}
-    (line,) = holders.users(views, asking, ["team/theirs"])
+    (line,) = holders.users(views, ["team/theirs"])
     key = ObjectKey("resource.k8s.io", "resourceclaims", "team", "theirs")
     event = views.objects.event(key)
     assert event is not None

@@ -429,13 +429,13 @@ def test_users_of_a_claim_that_has_the_device_are_called_what_they_are(
     pods = [{"resource": "pods", "name": each, "uid": uid(cluster, each)} for each in names]
     claim["status"]["reservedFor"] = [*pods, *others]
     cluster.update("resourceclaims", claim, "status")
-    there, elsewhere = ({"metadata": {"namespace": each}} for each in ("default", "lab"))
+    there = {"metadata": {"namespace": "default"}}
     views = views_of(cluster)
     has = "claim default/c has n1/gpu-0"
     if names or others:
         (line,) = obstacles.held(views, there, {"default/c": "n1/gpu-0"})
         assert line == f"{has}, for {users}"
-    said = [reason.text for reason in holders.users(views, elsewhere, ["default/c"])]
+    said = [reason.text for reason in holders.users(views, ["default/c"])]
     assert [each.partition(" on node ")[0] for each in said] == (
         [f"claim default/c is used by {users}"] if users else []
     )
