@@ -8,8 +8,10 @@ instants of the two attempts are.
 """
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
@@ -90,12 +92,60 @@ class _Refusal:
     is_certain: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fit:
-    """The devices that a pod gets here in a state in which the recording does not place it."""
+class _PlacedNext:
+    """The refused pods whose next recorded attempt places them, the last refused one first.
 
-    revision: Revision
-    devices: frozenset[str]
+    `later` has those of all refused pods that the recording places later: of very many pods, few
+    may be. A pod is asked about by its scheduler and priority, and no pod is compared with each.
+    """
+
+    def __init__(self, recorded: RecordedPace) -> None:
+        self._recorded = recorded
+        self._later: dict[str, Instant] = {}
+        self._queues: dict[str, dict[int, list[tuple[int, str]]]] = defaultdict(dict)
+        self._queued: dict[str, Instant] = {}
+
+    def add(self, pod: str, rank: _Rank, refused: Instant) -> None:
+        """Notes the last refusal of a pod that the recording places later."""
+        self._later[pod] = refused
+        self.note(pod, rank)
+
+    def remove(self, pod: str) -> None:
+        """Notes that a pod is gone or was tried; what its queue has of it is dropped there."""
+        self._later.pop(pod, None)
+
+    def note(self, pod: str, rank: _Rank | None) -> None:
+        """Notes that attempts of a pod may have been made since the last time."""
+        refused = self._later.get(pod)
+        if refused is None or rank is None or self._queued.get(pod) == refused:
+            return
+        if self._is_next(pod):
+            queue = self._queues[rank.scheduler].setdefault(rank.priority, [])
+            heappush(queue, (-refused, pod))
+            self._queued[pod] = refused
+
+    def has_behind(self, rank: _Rank, refused: Instant) -> bool:
+        """Whether one was refused later than a pod, at its scheduler, with no higher priority."""
+        queues = self._queues.get(rank.scheduler, {})
+        return any(
+            self._last_of(queue) > refused
+            for priority, queue in queues.items()
+            if priority <= rank.priority
+        )
+
+    def _last_of(self, queue: list[tuple[int, str]]) -> int:
+        while queue:
+            negative, pod = queue[0]
+            if self._later.get(pod) == -negative and self._is_next(pod):
+                return -negative
+            heappop(queue)
+            if self._queued.get(pod) == -negative:
+                del self._queued[pod]
+        return -1
+
+    def _is_next(self, pod: str) -> bool:
+        attempt = self._recorded.next_attempt(pod)
+        return attempt is not None and attempt.placing is not None
 
 
 class WaitingPods:
@@ -118,14 +168,15 @@ class WaitingPods:
         self._changes: list[Instant] = []
         self._wakes: dict[str, _Wake] = {}
         self._refused: dict[str, _Refusal] = {}
-        # Those of them that the recording places later: of very many pods, few may be.
-        self._placed_later: dict[str, _Refusal] = {}
-        self._fits: dict[str, _Fit] = {}
+        self._placed_next = _PlacedNext(recorded)
+        self._fits: dict[str, frozenset[str]] = {}
         self._trials: dict[str, Instant] = {}
 
     def follow(self, event: Event) -> None:
         """Notes the changes that wake pods, and the ranks of new pods."""
         self._revision = event.revision
+        # What fitted in another state proves nothing.
+        self._fits.clear()
         kind = event.key[:2]
         is_gone = event.type is EventType.OBJECT_DELETED
         if kind == api_resources.RESOURCE_CLAIMS:
@@ -149,6 +200,7 @@ class WaitingPods:
 
     def look(self, pod: str, now: Instant) -> None:
         """Notes that the queue has a pod, which may be tried from now on."""
+        self._placed_next.note(pod, self._ranks.get(pod))
         if pod in self._wakes:
             return
         wake = self._wakes[pod] = _Wake(at=now, revision=self._revision)
@@ -198,9 +250,10 @@ class WaitingPods:
 
     def defer(self, pod: str, tried: AttemptOutcome) -> None:
         """Notes an attempt whose result does not count."""
+        self._placed_next.note(pod, self._ranks.get(pod))
         self._fits.pop(pod, None)
         if tried.node and pod in self._refused:
-            self._fits[pod] = _Fit(revision=self._revision, devices=_places(tried))
+            self._fits[pod] = _places(tried)
 
     def count(self, pod: str, tried: AttemptOutcome, now: Instant) -> Instant:
         """Notes an attempt whose result counts; returns since when it could be made."""
@@ -210,7 +263,7 @@ class WaitingPods:
             self.unmade.count(self._ranks[pod].key, pod, tried, now)
         made, left = self._recorded.attempts(pod), self._recorded.attempts_left(pod)
         number = len(made) - len(left)
-        self._placed_later.pop(pod, None)
+        self._placed_next.remove(pod)
         if not number or tried.node:
             if number and tried.node:
                 self._judge(pod, tried, wake)
@@ -230,8 +283,8 @@ class WaitingPods:
             and tried.plugins == {DEVICES}
             and self._changed(wake) <= (last is not None),
         )
-        if any(each.placing is not None for each in left):
-            self._placed_later[pod] = refusal
+        if pod in self._ranks and any(each.placing is not None for each in left):
+            self._placed_next.add(pod, self._ranks[pod], refusal.attempt.instant)
         return wake.at
 
     def _may_be_first(self, pod: str) -> bool:
@@ -243,12 +296,8 @@ class WaitingPods:
             return True
         if self._changed(wake) > 1 or _ready_at(last) > wake.at:
             return False
-        for other, each in self._placed_later.items():
-            if other != pod and last.attempt.instant < each.attempt.instant:
-                left = self._recorded.attempts_left(other)
-                if left and left[0].placing is not None and self._is_before(pod, other):
-                    return True
-        return False
+        rank = self._ranks.get(pod)
+        return rank is not None and self._placed_next.has_behind(rank, last.attempt.instant)
 
     def _judge(self, pod: str, tried: AttemptOutcome, wake: _Wake) -> None:
         """Notes the pods before this one in the queue that fit with the devices that it got."""
@@ -263,8 +312,7 @@ class WaitingPods:
             last, woken = self._refused[other], self._wakes.get(other)
             if (
                 woken is not None
-                and fit.revision == self._revision
-                and fit.devices <= places
+                and fit <= places
                 and last.is_certain
                 and self._is_newest(other, last)
                 and last.attempt.instant < since
@@ -276,7 +324,7 @@ class WaitingPods:
                     PassedOver(
                         key=self._ranks[other].key,
                         by=self._ranks[pod].key,
-                        devices=tuple(sorted(fit.devices)),
+                        devices=tuple(sorted(fit)),
                         woken=woken.at,
                     )
                 )
@@ -332,8 +380,8 @@ class WaitingPods:
 
     def _forget(self, pod: str) -> None:
         self.unmade.forget(pod)
-        refused = self._refused, self._placed_later
-        for known in (self._ranks, self._wakes, *refused, self._fits, self._trials):
+        self._placed_next.remove(pod)
+        for known in (self._ranks, self._wakes, self._refused, self._fits, self._trials):
             known.pop(pod, None)
         self.forgotten.pop(pod, None)
 

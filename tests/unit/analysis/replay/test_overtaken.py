@@ -1,5 +1,6 @@
 """Which refusals of pods are proven wrong by the order in which pods leave the queue."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,8 @@ from app.domain.log import Actor, Draft, EventType, ObjectKey, Revision, Stamp, 
 from app.domain.values import api_resources
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import SECOND, Instant
+from tests import draws
+from tests.counting import counted
 
 FREED = 60.0
 GPU, OTHER = ("r0: n1/gpu-0",), ("r0: n1/gpu-1",)
@@ -279,3 +282,113 @@ def test_report_names_the_devices_and_the_pod_that_got_them(devices, said):
         f"was refused although {said} fitted it from 1970-01-01T00:00:00.000000Z on, which "
         "pods/ns/second got, a pod behind it in the queue"
     )
+
+
+class Crowd:
+    """Many pods that are refused one after the other; each has the attempts that are named.
+
+    `r` is a refusal, `p` a placement; from the second on they come soon after what wakes all.
+    """
+
+    def __init__(self, *courses: str) -> None:
+        self.names = [f"p{number:05}" for number in range(len(courses))]
+        self.recorded, self.story = RecordedPace(), Story()
+        self.story.recorded = self.recorded
+        self.waiting = self.story.waiting = WaitingPods(self.recorded, Timers())
+        for number, (name, course) in enumerate(zip(self.names, courses, strict=True)):
+            tenths = 400, *range(1001, 1000 + len(course))
+            at = [Instant(each * SECOND // 10 + number) for each in tenths]
+            tries = [
+                Try(
+                    instant=then,
+                    first=then,
+                    last=then,
+                    tried=AttemptOutcome(message="no"),
+                    placing=Placing(began=then) if kind == "p" else None,
+                    is_reported=True,
+                )
+                for then, kind in zip(at, course, strict=True)
+            ]
+            self.recorded._pods[name] = PodCourse(tries)
+
+    def refuse(self, number: int) -> None:
+        """A pod is refused for the first time."""
+        name, course = self.names[number], self.recorded._pods[self.names[number]]
+        now = course.tries[0].instant
+        self.waiting.look(name, now)
+        course.number = 1
+        self.waiting.count(name, AttemptOutcome(message="no", plugins=frozenset((DEVICES,))), now)
+
+    def may_be_first(self, number: int) -> bool:
+        """Whether a pod is tried, a minute after its refusal, though its attempt is due later."""
+        now, due = Instant(100 * SECOND), Instant(101 * SECOND)
+        return self.waiting.next_try(self.names[number], now, due) == now
+
+    def wake(self) -> None:
+        self.story.publish()
+        for name in self.names:
+            self.waiting.look(name, Instant(100 * SECOND))
+
+
+@pytest.mark.parametrize("seed", draws.seeds(10))
+def test_pod_may_be_first_where_one_behind_it_is_placed_next(seed) -> None:
+    """Each pod is compared with each here."""
+    chance = random.Random(seed)
+    ranks = [(chance.choice("ab"), chance.choice((0, 0, 5))) for _ in range(12)]
+    crowd = Crowd(*(chance.choice(("rp", "rrp", "rprp", "rr")) for _ in ranks))
+    for name, (scheduler, priority) in zip(crowd.names, ranks, strict=True):
+        crowd.story.make(name, 39, schedulerName=scheduler, priority=priority)
+    for number in range(len(ranks)):
+        crowd.refuse(number)
+    crowd.story.facts["slice"] = 100
+    crowd.wake()
+    there = set(range(len(ranks)))
+    for _ in range(20):
+        number = chance.choice(sorted(there))
+        course = crowd.recorded._pods[crowd.names[number]]
+        match chance.randrange(4):
+            case 0:
+                # Attempts that are over are skipped when a pod is looked at.
+                course.number = min(course.number + 1, len(course.tries) - 1)
+                crowd.waiting.look(crowd.names[number], Instant(100 * SECOND))
+            case 1 if len(there) > 6:
+                key = ObjectKey(*api_resources.PODS, "ns", crowd.names[number])
+                crowd.story.write(100, key, {}, EventType.OBJECT_DELETED)
+                there.discard(number)
+            case 2 if course.number < len(course.tries):
+                course.number += 1
+                outcome = AttemptOutcome(node="n1", devices=GPU)
+                crowd.waiting.count(crowd.names[number], outcome, Instant(100 * SECOND))
+                crowd.waiting.look(crowd.names[number], Instant(100 * SECOND))
+        for one in there:
+            refusal = crowd.waiting._refused.get(crowd.names[one])
+            is_before = any(
+                ranks[one][0] == ranks[other][0]
+                and ranks[one][1] >= ranks[other][1]
+                and other > one
+                and crowd.names[other] in crowd.waiting._refused
+                and (left := crowd.recorded.attempts_left(crowd.names[other]))
+                and left[0].placing is not None
+                for other in there
+            )
+            is_forgotten = not crowd.recorded.attempts_left(crowd.names[one])
+            wanted = refusal is not None and (is_before or is_forgotten)
+            assert crowd.may_be_first(one) is wanted, (one, crowd.recorded._pods, there)
+
+
+def test_question_which_pod_may_be_first_grows_with_the_pods() -> None:
+    """Each pod that is never placed was compared with each of higher priority that is."""
+
+    def asked(count: int) -> int:
+        crowd = Crowd(*(["rr"] * count), *(["rp"] * count))
+        for number, name in enumerate(crowd.names):
+            crowd.story.make(name, 39, priority=0 if number < count else 10)
+        for number in range(2 * count):
+            crowd.refuse(number)
+        crowd.story.facts["slice"] = 100
+        crowd.wake()
+        answers, calls = counted(lambda: [crowd.may_be_first(each) for each in range(2 * count)])
+        assert answers == [False] * count + [True] * (count - 1) + [False]
+        return calls
+
+    assert asked(100) < 2.5 * asked(50)
