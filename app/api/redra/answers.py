@@ -66,9 +66,9 @@ from app.domain.values.timestamps import Instant
 from app.service import recorded_doubts
 from app.service.answering import stepwise
 from app.service.chronicles import Chronicles
-from app.service.explaining import Explainer, find_key, selections, violated, waiting
+from app.service.explaining import Explainer, find_key, former_findings, selections, waiting
 from app.service.explaining.evidence import ExplainedMoment, PastMoments
-from app.service.explaining.waiting import FormerRefusals
+from app.service.explaining.former_findings import FormerRefusals
 from app.service.histories import Histories
 from app.service.moments import is_revision, parse_instant, time_of
 from app.service.runtime import HistoryRuntime
@@ -482,8 +482,8 @@ class Answers:
         answer = recorded_doubts.doubted(answer, lacks)
         answer = await waiting.with_causes(evidence, answer, self._limits.findings_pods_max)
         life = runtime.life if inquiry.reader().is_unlimited else None
-        answer = await waiting.with_former_causes(evidence, answer, self._former, life)
-        answer = await violated.with_authors(evidence, answer)
+        answer = await former_findings.with_former_causes(evidence, answer, self._former, life)
+        answer = await former_findings.with_authors(evidence, answer)
         if inquiry.reader().is_unlimited and place[1] == answer.revision == answer.examined:
             ended = await self.time(inquiry, views)
             self._findings[place] = KeptFindings(answer=answer, began=now, ended=ended)

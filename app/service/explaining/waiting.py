@@ -1,12 +1,9 @@
 """The causes of waiting pods, for findings: those of devices from recorded or repeated attempts,
 and the taints, cordons and allocated claims that close nodes to them."""
 
-import dataclasses
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -33,8 +30,7 @@ from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.devices.model import Device
 from app.domain.devices.pools import newest
-from app.domain.errors import InputError
-from app.domain.log import DECISION, ObjectKey, Revision
+from app.domain.log import DECISION, ObjectKey
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import DecisionSummary
@@ -51,12 +47,6 @@ from app.service.explaining import (
     unfinished,
 )
 from app.service.explaining.evidence import ExplainedMoment
-
-FormerCauses: TypeAlias = MutableMapping[tuple[int, ObjectKey, Revision], tuple[str, ...]]
-"""The causes of former refusals, by the life of the history, the pod and the refusal's revision."""
-
-FORMER_LINES_MAX = 3
-"""The lines about a pod that waits no more; the first ones say most."""
 
 _OF_ATTEMPTS = (devices.REFUSED, waits.NOT_YET)
 """Words of findings about pods whose attempts are read or made again."""
@@ -143,75 +133,6 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
     return replace(answer, items=tuple(items))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormerRefusals:
-    """The bounds of what is found out about pods that wait no more, and what earlier answers found.
-
-    At most `pods_max` pods are looked at, each as of its last refusal. The state of then is rebuilt
-    for that, of at most `objects_max` objects in all.
-    """
-
-    pods_max: int
-    objects_max: int
-    kept: FormerCauses = field(default_factory=dict)
-
-    def share(self, objects: int) -> int:
-        """The number of pods for a state of so many objects."""
-        return min(self.pods_max, self.objects_max // max(1, objects))
-
-
-async def with_former_causes(
-    evidence: ExplainedMoment, answer: Findings, former: FormerRefusals, life: int | None
-) -> Findings:
-    """The findings; those about pods that wait no more name the causes of their last refusals.
-
-    The newest pod of each finding comes before the second of any. What is found out is kept for
-    this life of the history; without one, as for a reader who may not see all, it is not.
-    """
-    kept = {} if life is None else former.kept
-    asking = [number for number, item in enumerate(answer.items) if _is_former(item)]
-    sizes = [len(answer.items[number].objects) for number in asking]
-    shares = _in_turn(asking, sizes, former.share(evidence.views.objects.total))
-    items = list(answer.items)
-    for number in asking:
-        item = items[number]
-        pods_of: dict[str, list[str]] = {}
-        for subject in item.objects[: shares[number]]:
-            place = life or 0, subject.key, subject.revision
-            if (causes := kept.get(place)) is None:
-                causes = kept[place] = await _former(evidence, answer, item, subject)
-            for cause in causes[:FORMER_LINES_MAX]:
-                pods_of.setdefault(cause, []).append(_then(subject))
-        causes = tuple(f"{', '.join(names)}: {cause}" for cause, names in pods_of.items())
-        items[number] = replace(item, causes=causes)
-    return replace(answer, items=tuple(items))
-
-
-def _then(subject: Subject) -> str:
-    return f"{subject.namespace}/{subject.name} at revision {subject.revision}"
-
-
-def _is_former(item: Finding) -> bool:
-    """Whether the finding is about pods that wait no more, and does not say yet for what."""
-    return item.kind is FindingKind.WAITING_PODS and not item.present and not item.causes
-
-
-async def _former(
-    evidence: ExplainedMoment, answer: Findings, item: Finding, subject: Subject
-) -> tuple[str, ...]:
-    """The causes of the refusal of a pod at a revision."""
-    try:
-        views = await evidence.views_at(subject.revision)
-    except InputError:
-        # The state of then has more objects than are folded for an answer.
-        return ()
-    rules = await evidence.rules_at(views)
-    then = dataclasses.replace(evidence, views=views, rules=rules, time=None)
-    alone = replace(item, present=1, objects=(replace(subject, alike=0),))
-    explained = await with_causes(then, replace(answer, items=(alone,)), 1)
-    return explained.items[0].causes
-
-
 def _in_vain(evidence: ExplainedMoment, refusal: str, pod: JsonObject) -> Iterator[Reason]:
     """The claims of a pod because of which scoring or binding fails each time."""
     if _FAILS_TO_SCORE in refusal:
@@ -281,11 +202,11 @@ def _shares(items: Sequence[Finding], pods_max: int) -> list[int]:
             and any(words in item.text for words in _OF_ATTEMPTS) is reads_attempts
         ]
         sizes = [_looked_at(items[number]) for number in asking]
-        shares |= _in_turn(asking, sizes, pods_max)
+        shares |= in_turn(asking, sizes, pods_max)
     return [shares.get(number, 0) for number in range(len(items))]
 
 
-def _in_turn(asking: Sequence[int], sizes: Sequence[int], pods_max: int) -> Counter[int]:
+def in_turn(asking: Sequence[int], sizes: Sequence[int], pods_max: int) -> Counter[int]:
     """The shares of the findings with these numbers in the pods, one of each at a time."""
     turns = (
         number

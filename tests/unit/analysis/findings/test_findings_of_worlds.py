@@ -19,9 +19,9 @@ from app.analysis.views import LiveViews
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Revision
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import selections, violated, waiting
+from app.service.explaining import former_findings, selections, waiting
 from app.service.explaining.evidence import ExplainedMoment, PastMoments
-from app.service.explaining.waiting import FormerRefusals
+from app.service.explaining.former_findings import FormerRefusals
 from tests.cluster import Cluster
 from tests.unit.analysis import kept_texts
 from tests.unit.analysis.explain.answered_worlds import STATES
@@ -63,8 +63,8 @@ async def findings_of(cluster: Cluster, settings: JsonObject) -> Findings:
     )
     steps = collect_in_steps("h", views, chronicle, (), causes, rules=rules, now=now)
     answer = await waiting.with_causes(evidence, drained(steps), PODS_MAX)
-    answer = await waiting.with_former_causes(evidence, answer, FORMER, None)
-    return await violated.with_authors(evidence, answer)
+    answer = await former_findings.with_former_causes(evidence, answer, FORMER, None)
+    return await former_findings.with_authors(evidence, answer)
 
 
 def drained(steps: Generator[None, None, Findings]) -> Findings:
