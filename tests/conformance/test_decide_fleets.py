@@ -235,6 +235,7 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
         (2025, 3, "audit.jsonl"),
         (2011, 4, "audit.jsonl"),
         (2394, 10, "audit.jsonl"),
+        (2867, 15, "watch"),
     ],
 )
 async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, tmp_path):
@@ -243,10 +244,27 @@ async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, 
     The claim has gone (2002), or is marked between its allocation and the binding (2014), which
     nothing hinders; it was made anew before the pod was tried (2009), which was before the answers
     to all that (2025), or to the claim alone (2394). The last claim of a namespace was marked and
-    removed before the answers that say so (2011).
+    removed before the answers that say so (2011). A namespace began to end in the second in which
+    its pod was bound, so that the Event of that was refused (2867).
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)
     await _accuses_nobody(profile, tmp_path / source, acts)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize(("second", "named"), [("30", False), ("31", False), ("33", True)])
+async def test_event_that_watch_streams_lack_came_when_its_namespace_was_to_end(
+    second, named, tmp_path
+):
+    """The pod was bound at 30 s; three seconds later no Event of that is on its way."""
+    profile = record(tmp_path, 2869, 6, besides=EDITS)
+    path = tmp_path / "watch" / "namespaces.jsonl"
+    text = path.read_text()
+    assert text.count("03:00:30Z") == 3
+    path.write_text(text.replace("03:00:30Z", f"03:00:{second}Z"))
+    report = await _decided(profile, tmp_path / "watch")
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert unproved == ({"pods/team/pod-2"} if named else set())
 
 
 @draws.in_turn("ways")

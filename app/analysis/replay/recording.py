@@ -336,7 +336,7 @@ class Recording:
             judge.note(event, author if is_decided and is_sure else "")
         is_by_anyone = sort is Writer.OUTSIDE and is_by_anyone_alike(event, before, self._objects)
         writer = short_name(author) if is_sure and is_decided else ""
-        trace.add(event, before, writer if is_decided or is_by_anyone else None)
+        trace.add(event, before, writer if is_decided or is_by_anyone else None, known)
         source = Input(
             event=event,
             before=before,

@@ -20,7 +20,7 @@ from app.analysis.replay.facts import (
     consumers,
     facts_of,
 )
-from app.analysis.replay.instants import seen_from
+from app.analysis.replay.instants import is_derived, seen_from
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_resources, condition_types
@@ -85,7 +85,8 @@ class Trace:
     replica controllers, `users` the pods for which a claim was ever reserved, `schedulers` the
     names of those of pods, `kept` the objects at the end. `due` has, by uid and instant, when steps
     near the end of a run were due, `ready` when they could be made, attempts among them.
-    `ends` has the instants at which namespaces of a name began to end, `ended` those of the
+    `ends` has the first and last instants at which namespaces of a name may have begun to end, the
+    first one for acts of a source that is as exact, `ended` the instants of the
     namespaces that are ending, `crossing` the revisions of Events that were stored afterwards and
     asked for before, `refused_reports` the names and instants of the scheduler's Events that were
     refused, by namespace (None where a recording may lack them).
@@ -120,7 +121,9 @@ class Trace:
     ready: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     crossing: set[int] = field(default_factory=set)
     ended: dict[str, Instant] = field(default_factory=dict)
-    ends: dict[str, list[Instant]] = field(default_factory=lambda: defaultdict(list))
+    ends: dict[str, list[tuple[Instant, Instant]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     refused_reports: Mapping[str, Sequence[tuple[str, Instant]]] | None = None
     skew: int = 0
     read: FactReader | None = None
@@ -131,9 +134,11 @@ class Trace:
 
     def soon_ends(self, namespace: str, now: Instant) -> Instant | None:
         """The end of a namespace that an Event about an act of now came too late for, if any."""
+        return self._end_of(namespace, now, Instant(now + tolerances.TABLE.same_attempt))
+
+    def _end_of(self, namespace: str, now: Instant, until: Instant) -> Instant | None:
         ends = self.ends.get(namespace, ())
-        until = now + tolerances.TABLE.same_attempt
-        return next((each for each in ends if now <= each <= until), None)
+        return next((last for first, last in ends if now <= last and first <= until), None)
 
     def refused_from(self, pod: ObjectKey, now: Instant) -> Instant | None:
         """The instant from which the end of a namespace refuses an Event about an act of now.
@@ -152,21 +157,26 @@ class Trace:
             ),
             default=now - near - 1,
         )
-        ends = self.ends.get(pod.namespace, ())
-        return next((each for each in ends if now <= each <= sent + near), None)
+        return self._end_of(pod.namespace, now, Instant(sent + near))
 
     def begin(self, event: Event) -> None:
         """Adds the last event of an object that existed before the first step."""
         self._note(event)
 
-    def add(self, event: Event, before: JsonObject | None, writer: str | None) -> None:
+    def add(
+        self,
+        event: Event,
+        before: JsonObject | None,
+        writer: str | None,
+        known: Instant | None = None,
+    ) -> None:
         """Adds one event.
 
         `before` is the object before it. `writer` is the short name of the controller that wrote it
-        and decides again, None for any other writer.
+        and decides again, None for any other writer. Others could see it from `known` on.
         """
         key = event.key
-        self._note(event)
+        self._note(event, known)
         if is_event_object(key):
             if writer is not None:
                 self._add_event(event, writer)
@@ -209,7 +219,7 @@ class Trace:
             for fact in step.facts
         )
 
-    def _note(self, event: Event) -> None:
+    def _note(self, event: Event, known: Instant | None = None) -> None:
         uid = event.uid
         self.keys[uid] = event.key
         if event.type is EventType.OBJECT_DELETED:
@@ -230,7 +240,7 @@ class Trace:
                 self.ended.pop(event.key.name, None)
             elif event.key.name not in self.ended:
                 self.ended[event.key.name] = event.stamp.time
-                self.ends[event.key.name].append(event.stamp.time)
+                self.ends[event.key.name].append(_span(event, known or event.stamp.time))
         elif event.key.resource == "resourceclaims":
             if meta.deletion_timestamp(event.object):
                 self.marked.setdefault(uid, event.stamp.time)
@@ -323,3 +333,10 @@ def profiles_bound(trace: Trace, ranks: Mapping[str, tuple[str, int]]) -> frozen
     They count as configured like the default one. Parity: controllers.md 4.1.
     """
     return frozenset(ranks[uid][0] for uid in trace.node_of if uid in ranks)
+
+
+def _span(event: Event, known: Instant) -> tuple[Instant, Instant]:
+    """The first and the last instant of an event, seen from one whose instant is as exact."""
+    if not is_derived(event):
+        return known, known
+    return Instant(seen_from(event, known) - tolerances.TABLE.coarse), known

@@ -136,7 +136,7 @@ ENDS = [
 def test_events_about_which_a_namespace_ends_soon_may_be_refused(micros, theirs, is_likely):
     """Only where all that only the run says comes within half a second before that."""
     recorded, again = traces()
-    recorded.ends["ns"].append(Instant(100 * SECOND + micros))
+    recorded.ends["ns"].append((Instant(100 * SECOND + micros),) * 2)
     sides = Sides(
         aspect=Aspect.SAID,
         uid="pod",
