@@ -78,10 +78,14 @@ def altered(name: str, alteration: Alteration | None, *, mode: str) -> bytes:
     return made if isinstance(made, bytes) else made.encode()
 
 
-def ask(path: Path, name: str, mode: str) -> Answer:
-    """What redra answers about a file, with the release of the recording that it was made of."""
+def ask(path: Path, name: str, mode: str, *switches: str) -> Answer:
+    """What redra answers about a file, with the release of the recording that it was made of.
+
+    `switches` name another release and more gates.
+    """
+    release = () if "--profile" in switches else ("--profile", PROFILES.get(name, "1.36"))
     code, out, error = redra(
-        *("replay", path, "--mode", mode, "--profile", PROFILES.get(name, "1.36")),
+        *("replay", path, "--mode", mode, *release, *switches),
         *("--gate", "DRADeviceTaintRules=true", "-o", "json"),
     )
     try:

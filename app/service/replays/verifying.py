@@ -70,7 +70,7 @@ NOT_JUDGED = (
     "the order and number of reservations in writes of others than kube-scheduler and the claim "
     "controller, and in patches",
     "what drivers report of the devices that a claim has",
-    "entries in statuses of pods for claims that the pods do not have",
+    "the number of allocated devices in the status of pools",
     "conditions and Events",
 )
 """Writes of a recorded cluster's controllers that verification does not make again: a recording

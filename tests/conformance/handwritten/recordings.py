@@ -87,7 +87,7 @@ class Recorder:
         metadata |= {"name": name, "uid": self.uuid(), "creationTimestamp": self.seconds}
         if kind not in CLUSTER_WIDE:
             metadata.setdefault("namespace", NAMESPACE)
-        if kind in ("Pod", "ResourceSlice", "DeviceClass"):
+        if kind in ("Pod", "ResourceSlice", "DeviceClass", "DeviceTaintRule"):
             metadata["generation"] = 1
         if group == "events.k8s.io" and user == SCHEDULER:
             version = "events.k8s.io/v1"

@@ -105,7 +105,7 @@ def judge_deletion(cluster: Cluster, event: Event) -> None:
     grace = metadata.deletion_grace_period_seconds
     if not metadata.deletion_timestamp or grace == 0:
         return
-    if grace is None or event.key.resource != PODS:
+    if grace is None or grace < 0 or event.key.resource != PODS:
         value = "not set" if grace is None else grace
         message = f"metadata.deletionTimestamp is set, and {_GRACE} is {value}"
         note_disagreement(cluster, event.key, _GRACE, message)

@@ -476,24 +476,25 @@ def _reserve(
 
 
 def _judge_reports(cluster: Cluster, event: Event, status: RawClaimStatus) -> None:
-    """Notes reports about devices that the claim does not have. Parity: objects.md 5.4.
+    """Notes reports about devices that the claim does not have, and second ones.
 
     The server refuses such a report, and drops one whose device is deallocated. Only states that
-    were recorded themselves are judged.
+    were recorded themselves are judged. Parity: objects.md 5.4.
     """
     if not is_shown(event.stamp.origin) or not event.uid:
         return
     allocation = reading.allocation(status.allocation)
     results = () if allocation is None else allocation.devices.results
     allocated = {(*each.id, each.share_id) for each in results}
+    reported: set[tuple[str, ...]] = set()
     for report in reading.reports(status.devices):
         device = (*report.id, report.share_id)
         if device not in allocated:
-            name = "/".join(filter(None, device))
-            finding = Finding(
-                kind=ViolationKind.BROKEN,
-                objects=(event.key,),
-                message=f"status.devices reports device {name}, which the claim does not have",
-            )
+            name, had = "/".join(filter(None, device)), device in reported
+            message = f"status.devices reports device {name}, which the claim "
+            message += "reports already" if had else "does not have"
+            finding = Finding(kind=ViolationKind.BROKEN, objects=(event.key,), message=message)
             place = ("reported-device-allocated", event.key, *device)
             cluster.note_fault(event.key, place, finding)
+        allocated.discard(device)
+        reported.add(device)

@@ -145,7 +145,7 @@ class KnownPod:
     claims that are reserved for a pod of that name. `shown` and `written` are as in `KnownClaim`;
     `placed` is the last write whose place among those of other objects is no guess. `is_own` tells
     that redra itself stored its creation; `unmade` are the entries of such a pod that name a
-    template from which no claim was made.
+    template from which no claim was made. `judged` are the claim statuses that were judged last.
     Attributes that `__init__` does not set are set when the pod is read.
     """
 
@@ -158,6 +158,7 @@ class KnownPod:
         "is_own",
         "is_terminating",
         "is_there",
+        "judged",
         "key",
         "node",
         "node_name",
@@ -189,6 +190,7 @@ class KnownPod:
         self.uid = self.node = ""
         self.claims: tuple[KnownClaim, ...] = ()
         self.unmade: Collection[str] = ()
+        self.judged = NOTHING
         self.shown: Shown | None = None
 
     def forget(self) -> None:
@@ -196,6 +198,7 @@ class KnownPod:
         self.is_there = False
         self.uid = self.node = ""
         self.claims = self.unmade = ()
+        self.judged = NOTHING
 
 
 def joined(some: Collection[_T], one: _T) -> Collection[_T]:

@@ -16,6 +16,7 @@ from app.analysis.verify.invariants.known import (
     parted,
 )
 from app.analysis.verify.invariants.pools import billionths
+from app.analysis.verify.invariants.reading import NOTHING
 from app.analysis.verify.invariants.specs import entries_in
 from app.analysis.verify.invariants.unseen import is_partial, is_shown
 from app.analysis.verify.invariants.violations import ViolationKind
@@ -29,6 +30,19 @@ FINISHED = frozenset(("Succeeded", "Failed"))
 _CREATED = EventType.OBJECT_CREATED
 _COUNTED = ("cpu", "memory")
 """The resources that make the class of quality of service."""
+
+_MIRROR = "kubernetes.io/config.mirror"
+"""The annotation of the pods that a kubelet makes for its files."""
+
+_PRIORITIES = {
+    "": 0,
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+"""The priorities without a class, and of the classes that every server has."""
+
+_POLICY = "PreemptLowerPriority"
+"""The policy of pre-emption of these."""
 
 
 def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
@@ -59,19 +73,57 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
         if not shows or known.shown is not None or not is_whole:
             _note_shown(cluster, event, known, pod, shows=shows)
         _take_change(cluster, event, known, pod, is_whole=is_whole)
+    if pod.status.resource_claim_statuses != known.judged:
+        _judge_names(cluster, event, known)
     if pod.metadata.deletion_timestamp:
         admin.judge_deletion(cluster, event)
     if kind is _CREATED and admin.is_creation(event) and admin.is_request(event):
-        _judge_quality(cluster, event)
+        new = reading.new_pod(event.body)
+        _judge_quality(cluster, event, new)
+        _judge_priority(cluster, event, new)
 
 
-def _judge_quality(cluster: Cluster, event: Event) -> None:
+def _judge_priority(cluster: Cluster, event: Event, pod: reading.NewPod) -> None:
+    """Notes a new pod with a priority, or a policy of pre-emption, that its class does not give.
+
+    Admission sets both, and refuses others. A pod that lacks one of them is of a server without
+    that admission. Parity: objects.md 15.2.
+    """
+    spec = pod.spec
+    if spec.priority is None or not spec.preemption_policy or _MIRROR in pod.metadata.annotations:
+        return
+    name = spec.priority_class_name
+    given = _PRIORITIES.get(name)
+    if given is None:
+        return
+    whose = f"the class {name}" if name else "no class"
+    if spec.priority != given:
+        message = f"spec.priority is {spec.priority}, and the new pod with {whose} gets {given}"
+        admin.note_disagreement(cluster, event.key, "spec.priority", message)
+    if spec.preemption_policy != _POLICY:
+        message = f"spec.preemptionPolicy is {spec.preemption_policy}, "
+        message += f"and the new pod with {whose} gets {_POLICY}"
+        admin.note_disagreement(cluster, event.key, "spec.preemptionPolicy", message)
+
+
+def _judge_names(cluster: Cluster, event: Event, known: KnownPod) -> None:
+    """Notes a claim in the status for an entry that the pod lacks. Parity: objects.md 14."""
+    if not (event.uid and is_shown(event.stamp.origin)):
+        return
+    known.judged = known.raw_statuses
+    for status in reading.pod_claims(known.raw_statuses):
+        if status.name not in known.entries.names:
+            field = "status.resourceClaimStatuses"
+            message = f"{field} names a claim for {status.name}, which is no entry of the pod"
+            admin.note_disagreement(cluster, event.key, f"{field} {status.name}", message)
+
+
+def _judge_quality(cluster: Cluster, event: Event, pod: reading.NewPod) -> None:
     """Notes a new pod of another class of quality of service than its containers say.
 
     A server of any release works it out; resources of the whole pod only newer ones know. Parity:
     controllers.md 5.1.
     """
-    pod = reading.new_pod(event.body)
     spec, named = pod.spec, pod.status.qos_class
     if not named or spec.resources:
         return
@@ -137,6 +189,7 @@ def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: RawPod) ->
     known.is_marked = bool(status.conditions) and evictions.is_marked(status.conditions)
     known.is_own = event.stamp.origin is None
     _read_names(known, pod)
+    known.judged = NOTHING
     known.claims = _claims(cluster, known)
     if known.claims != before:
         _note_names(cluster, known, before)

@@ -13,6 +13,7 @@ from app.domain.values.timestamps import SECOND, Instant
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
 _ENDING = b'"deletionTimestamp"'
+_TAINTED = b'"taint'
 _IMMUTABLE = ("spec.driver", "spec.pool.name", "spec.nodeName")
 """The immutable fields of a slice that the rules read. Parity: objects.md 7."""
 
@@ -90,11 +91,11 @@ def _judge_generation(cluster: Cluster, event: Event) -> None:
         specs[key] = event.uid, event.body
         if _ENDING in event.body:
             admin.judge_deletion(cluster, event)
-    if admin.is_creation(event) and admin.is_request(event):
-        first = reading.specified(event.body).metadata.generation
-        if first > 1:
-            message = f"metadata.generation of the new object is {first}"
-            admin.note_disagreement(cluster, key, "metadata.generation", message)
+    if admin.is_request(event):
+        if admin.is_creation(event):
+            _judge_first(cluster, event)
+        if not is_end and _TAINTED in event.body:
+            _judge_taints(cluster, event)
     if uid != event.uid:
         return
     last, now = reading.specified(body), reading.specified(event.body)
@@ -105,6 +106,31 @@ def _judge_generation(cluster: Cluster, event: Event) -> None:
         note_changed(cluster, event, "metadata.generation")
     if after == before and not reading.may_mean_same(last.spec, now.spec):
         note_changed(cluster, event, "spec (with the same metadata.generation)")
+
+
+def _judge_first(cluster: Cluster, event: Event) -> None:
+    """Notes a new object without the generation from which a server counts, which is 1.
+
+    That one lacks it says something where another one has it: not all were left out.
+    """
+    first = reading.specified(event.body).metadata.generation
+    cluster.counts |= first > 0
+    if first > 1 or (first < 1 and cluster.counts):
+        value = first or "not set"
+        message = f"metadata.generation of the new object is {value}"
+        admin.note_disagreement(cluster, event.key, "metadata.generation", message)
+
+
+def _judge_taints(cluster: Cluster, event: Event) -> None:
+    """Notes a taint without a time, which a server sets with each write. Parity: objects.md 11."""
+    spec = reading.tainting(event.body).spec
+    taints = [(f"device {each.name}: ", taint) for each in spec.devices for taint in each.taints]
+    if spec.taint is not None:
+        taints.append(("", spec.taint))
+    for place, taint in taints:
+        if not taint.time_added:
+            message = f"{place}the taint {taint.key} has no timeAdded"
+            admin.note_disagreement(cluster, event.key, f"{place}{taint.key}", message)
 
 
 def take_rule(cluster: Cluster, event: Event, _: None) -> None:
@@ -148,6 +174,28 @@ def take_patch(cluster: Cluster, event: Event, _: None) -> None:
     _judge_generation(cluster, event)
     if stock.has_patched_devices:
         cluster.note_devices()
+
+
+def take_pool_status(cluster: Cluster, event: Event, _: None) -> None:
+    """Applies a write or deletion of a ResourcePoolStatusRequest. Parity: objects.md 15.
+
+    The numbers of a pool that is not whole are left out.
+    """
+    key = event.key
+    if event.type is not EventType.OBJECT_UPDATED:
+        cluster.forget_faults(key)
+    if event.type is _DELETED or not (event.uid and is_shown(event.stamp.origin)):
+        return
+    for pool in reading.pool_status_request(event.body).status.pools:
+        if pool.total_devices is None:
+            continue
+        used = pool.allocated_devices + pool.unavailable_devices
+        left = max(0, pool.total_devices - used)
+        if pool.available_devices != left:
+            name = f"{pool.driver}/{pool.pool_name}"
+            message = f"{pool.available_devices} devices of pool {name} are available by the "
+            message += f"status, and {left} by its other numbers"
+            admin.note_disagreement(cluster, key, f"status.pools {name}", message)
 
 
 def take_template(cluster: Cluster, event: Event, _: None) -> None:

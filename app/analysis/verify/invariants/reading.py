@@ -148,6 +148,33 @@ class Slice(_Part, frozen=True, gc=False, rename="camel"):
     spec: SliceSpec = SliceSpec()
 
 
+class _Timed(_Part, frozen=True, gc=False, rename="camel"):
+    """A taint, of which the time matters."""
+
+    key: str = ""
+    time_added: str = ""
+
+
+class _Tainted(_Part, frozen=True, gc=False, rename="camel"):
+    """A device with its taints."""
+
+    name: str = ""
+    taints: tuple[_Timed, ...] = ()
+
+
+class _Tainting(_Part, frozen=True, gc=False, rename="camel"):
+    """The taint of a rule, or those of the devices of a slice."""
+
+    taint: _Timed | None = None
+    devices: tuple[_Tainted, ...] = ()
+
+
+class Tainting(_Part, frozen=True, gc=False, rename="camel"):
+    """A DeviceTaintRule or a ResourceSlice with its taints."""
+
+    spec: _Tainting = _Tainting()
+
+
 class _Counted(_Part, frozen=True, gc=False, rename="camel"):
     """The metadata of an object of devices."""
 
@@ -227,11 +254,14 @@ class Container(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class _Contained(_Part, frozen=True, gc=False, rename="camel"):
-    """The containers of a pod."""
+    """The containers of a new pod, and its priority."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     resources: dict[str, Any] = {}
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
 
 
 class _Classed(_Part, frozen=True, gc=False, rename="camel"):
@@ -240,9 +270,39 @@ class _Classed(_Part, frozen=True, gc=False, rename="camel"):
     qos_class: str = ""
 
 
-class NewPod(_Part, frozen=True, gc=False, rename="camel"):
-    """A new pod: what its class of quality of service follows from."""
+class PoolStatus(_Part, frozen=True, gc=False, rename="camel"):
+    """The numbers of devices of a pool; a pool that is not whole has none."""
 
+    driver: str = ""
+    pool_name: str = ""
+    total_devices: int | None = None
+    allocated_devices: int = 0
+    available_devices: int = 0
+    unavailable_devices: int = 0
+
+
+class _PoolStatuses(_Part, frozen=True, gc=False, rename="camel"):
+    """The pools of a driver."""
+
+    pools: tuple[PoolStatus, ...] = ()
+
+
+class PoolStatusRequest(_Part, frozen=True, gc=False, rename="camel"):
+    """A ResourcePoolStatusRequest with its answer."""
+
+    status: _PoolStatuses = _PoolStatuses()
+
+
+class _Annotated(_Part, frozen=True, gc=False, rename="camel"):
+    """The metadata of a new pod."""
+
+    annotations: dict[str, Any] = {}
+
+
+class NewPod(_Part, frozen=True, gc=False, rename="camel"):
+    """A new pod: what its class of quality of service and its priority follow from."""
+
+    metadata: _Annotated = _Annotated()
     spec: _Contained = _Contained()
     status: _Classed = _Classed()
 
@@ -266,6 +326,8 @@ labelled = reader(Labelled)
 namespace = reader(Namespace)
 ending = reader(Ending)
 new_pod = reader(NewPod)
+tainting = reader(Tainting)
+pool_status_request = reader(PoolStatusRequest)
 slice_ = reader(Slice)
 _allocation = msgspec.json.Decoder(Allocation).decode
 _decode = msgspec.json.Decoder().decode

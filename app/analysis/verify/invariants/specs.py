@@ -105,11 +105,12 @@ class Entries:
     """The claim entries of a pod (`raw`): the claims that they name, and the entries without a
     name.
 
-    For an entry in `unnamed`, a claim is created; the pod's status has the claim's name. Those in
-    `templated` name a template.
+    `names` are those of the entries. For an entry in `unnamed`, a claim is created; the pod's
+    status has the claim's name. Those in `templated` name a template.
     """
 
     raw: Raw
+    names: frozenset[str]
     named: frozenset[str]
     unnamed: frozenset[str]
     templated: frozenset[str]
@@ -126,6 +127,7 @@ def _entries(part: bytes) -> Entries:
     entries = reading.pod_claims(raw)
     return Entries(
         raw=raw,
+        names=frozenset(each.name for each in entries),
         named=frozenset(each.resource_claim_name for each in entries if each.resource_claim_name),
         unnamed=frozenset(each.name for each in entries if not each.resource_claim_name),
         templated=frozenset(each.name for each in entries if each.resource_claim_template_name),

@@ -31,8 +31,13 @@ KINDS: Mapping[str, str] = {
 }
 """The resources that a rule reads, with their group; what is missing of one leaves rules open."""
 
-READ: Mapping[str, str] = {**KINDS, "deviceclasses": GROUP}
-"""Those, and classes: only two states of one class are compared, which show all that is needed."""
+READ: Mapping[str, str] = {
+    **KINDS,
+    "deviceclasses": GROUP,
+    "resourcepoolstatusrequests": GROUP,
+}
+"""Those, and two kinds that are judged alone: two states of a class, and the answer to a request
+for the status of pools, show all that is needed."""
 
 LOSSES = frozenset(
     (

@@ -97,7 +97,9 @@ RULES: Mapping[str, str] = {
     "removed-before-renewed": "An object is removed before another one gets its name.",
     "fields-agree": "Fields that a server sets or checks together agree.",
     "admin-access-allowed": "Admin access is requested and given in namespaces that allow it.",
-    "reported-device-allocated": "Drivers report in a claim about its allocated devices alone.",
+    "reported-device-allocated": (
+        "Drivers report in a claim about its allocated devices alone, once of each."
+    ),
     "request-satisfied": "Each request gets as many devices, with the access, as it asks for.",
     "constraint-holds": "Devices agree or differ in the attribute that a constraint names.",
     "share-of-shared-device": "A device that is allocated in shares allows multiple allocations.",

@@ -60,6 +60,7 @@ _TAKES: Mapping[str, _Take] = {
     "devicetaintrules": publishing.take_rule,
     "resourceslicepatches": publishing.take_patch,
     "deviceclasses": publishing.take_class,
+    "resourcepoolstatusrequests": publishing.take_pool_status,
     "pods": pods.take,
     "nodes": publishing.take_node,
     admin.NAMESPACES: admin.take_namespace,
@@ -73,8 +74,7 @@ _GAP, _REPORTED = EventType.GAP_OBSERVED, EventType.HISTORY_IMPORTED
 _FIRST_SEEN = "synthetic_create"
 """The loss of an object that was made unseen, and may have been written unseen until it shows."""
 
-_PATCHES = frozenset(("resourceslicepatches",))
-_RULING = frozenset(("devicetaintrules", "resourceslicepatches"))
+_RULING = (_PATCHES := frozenset(("resourceslicepatches",))) | {"devicetaintrules"}
 """The kinds whose objects change other objects' devices."""
 
 _Concerned = Callable[[Collection[ObjectKey], tuple[PoolId, ...], frozenset[str]], bool]

@@ -1483,7 +1483,8 @@ class Judge:
         """A namespace with the phase of one that is deleted, though it is not, or the reverse.
 
         Or with the name of another one in the label for its own. Of other objects, a deletion
-        without its grace period, and a slice that selects nodes in two ways.
+        without its grace period, a slice that selects nodes in two ways, and a pod whose status
+        names the claim of an entry that it does not have.
         """
         tree = self.states[index].objects.get(key)
         if tree is None or not uid_of(tree) or not self.shows(index, key):
@@ -1492,13 +1493,23 @@ class Judge:
         is_deleted = text(tree, "metadata", "deletionTimestamp") != ""
         if key.resource in GRACED and is_deleted:
             grace = at(tree, "metadata", "deletionGracePeriodSeconds")
-            if not isinstance(grace, int) or (grace != 0 and key.resource != "pods"):
+            if not isinstance(grace, int) or grace < 0 or (grace and key.resource != "pods"):
                 broken["fields-agree", key, "grace"] = ("broken", {key})
         if key.resource == "resourceslices":
             ways = [text(tree, "spec", "nodeName"), at(tree, "spec", "nodeSelector")]
             ways += [at(tree, "spec", each) for each in ("allNodes", "perDeviceNodeSelection")]
             if sum(map(bool, ways)) > 1:
                 broken["fields-agree", key, "nodes"] = ("broken", {key})
+        for pool in items(tree, "status", "pools"):
+            names = ("totalDevices", "allocatedDevices", "unavailableDevices", "availableDevices")
+            total, allocated, unavailable, available = (pool.get(name) for name in names)
+            if total is not None and available != max(0, total - allocated - unavailable):
+                broken["fields-agree", key, text(pool, "poolName")] = ("broken", {key})
+        if key.resource == "pods":
+            entries = [text(each, "name") for each in items(tree, "spec", "resourceClaims")]
+            for each in items(tree, "status", "resourceClaimStatuses"):
+                if text(each, "name") not in entries:
+                    broken["fields-agree", key, text(each, "name")] = ("broken", {key})
         if key.resource != "namespaces":
             return broken
         phase = text(tree, "status", "phase")
@@ -1566,7 +1577,7 @@ class Judge:
         return {
             ("reported-device-allocated", key, *each): ("broken", {key})
             for each in reported
-            if each not in had
+            if each not in had or reported.count(each) > 1
         }
 
     def shows(self, index, key):

@@ -198,7 +198,7 @@ def test_statuses_that_others_than_kubelets_write_show_that_nothing_is_left_out(
         ({"conditions": [{"type": "DisruptionTarget", "status": "True"}]}, "Failed", "broken"),
         ({"conditions": [{"type": "Initialized", "status": "True"}]}, "Running", "broken"),
         ({"nominatedNodeName": "n"}, "Running", "unsure"),
-        ({"resourceClaimStatuses": [{"name": "x"}]}, "Running", "unsure"),
+        ({"resourceClaimStatuses": [{"name": "entry"}]}, "Running", "unsure"),
     ],
 )
 def test_phase_beside_what_a_controller_writes_is_no_status_of_a_simulator(change, phase, kind):
@@ -206,7 +206,7 @@ def test_phase_beside_what_a_controller_writes_is_no_status_of_a_simulator(chang
     story = Story()
     bound(story)
     for name in ("one", "two"):
-        story.pod(name)
+        story.pod(name, "entry")
         tree, write = story.change(key_of("pods", name))
         tree["status"] = {**tree.get("status", {}), **change, "phase": phase}
         write()

@@ -2339,6 +2339,48 @@ def a_pod_is_deleted_without_a_grace_period(story):
     return [("fields-agree", "broken", "q", begin, end)]
 
 
+def a_pod_is_deleted_with_a_grace_period_below_zero(story):
+    story.pod("q")
+    begin = ending(story, key_of("pods", "q"), -7)
+    return [("fields-agree", "broken", "q", begin, None)]
+
+
+def a_pod_has_the_claim_of_an_entry_that_it_lacks(story):
+    story.pod("q", "x")
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    tree["status"]["resourceClaimStatuses"] = [{"name": "y", "resourceClaimName": "z"}]
+    return [("fields-agree", "broken", "q", write(), None)]
+
+
+def counted(story, name, **numbers):
+    """The status of a pool that a request asks for, with these numbers of devices."""
+    key = key_of("resourcepoolstatusrequests", name)
+    pool = {"driver": DRIVER, "poolName": "p", **numbers}
+    return story.put(key, {"status": {"pools": [pool]}}, after=1)
+
+
+def a_pool_has_more_devices_left_than_it_has(story):
+    numbers = {"totalDevices": 9, "allocatedDevices": 3, "unavailableDevices": 2}
+    begin = counted(story, "q", **numbers, availableDevices=5)
+    return [("fields-agree", "broken", "q", begin, None)]
+
+
+def pools_with_numbers_that_agree(story):
+    """Devices that are no longer published count as allocated."""
+    numbers = {"totalDevices": 3, "allocatedDevices": 6, "unavailableDevices": 0}
+    counted(story, "q", **numbers, availableDevices=0)
+    counted(story, "r", validationError="pool is incomplete")
+    return []
+
+
+def a_device_is_reported_twice(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    tree, write = story.change(key_of("resourceclaims", "x"), after=1)
+    tree["status"]["devices"] = [{"driver": DRIVER, "pool": "p", "device": "a"}] * 2
+    return [("reported-device-allocated", "broken", "x", write(), None)]
+
+
 def a_slice_is_deleted_without_a_grace_period(story):
     story.publish("p", device("a"))
     key = next(each for each in story.objects if each.resource == "resourceslices")
@@ -3021,15 +3063,91 @@ def test_a_new_object_of_an_audit_log_has_the_first_generation(
     generation, request_id, losses, is_wrong
 ):
     story = Story()
-    key = key_of("devicetaintrules", "t")
-    story.put(key, ruling("NoSchedule"), generation=generation)
-    event = story.events[-1]
-    origin = Origin(source="made", losses=losses)
-    stamp = replace(event.stamp, verb="create", request_id=request_id, origin=origin)
-    watch = InvariantWatch()
-    watch.note(replace(event, stamp=stamp))
-    messages = [each.message for each in watch.violations() if each.rule == "fields-agree"]
+    story.put(key_of("devicetaintrules", "t"), timed(), generation=generation)
+    messages = as_new(story, request_id=request_id, losses=losses)
     assert messages == ["metadata.generation of the new object is 6"] * is_wrong
+
+
+def timed(**taint):
+    """A rule whose taint has the time that a server sets."""
+    tree = ruling("NoSchedule")
+    tree["spec"]["taint"].update({"timeAdded": "2026-01-01T00:00:00Z"}, **taint)
+    return tree
+
+
+def as_new(story, *, request_id="r-1", losses=()):
+    """What is said of fields that do not agree when an audit log has the events as creations."""
+    watch = InvariantWatch()
+    for event in story.events:
+        origin = Origin(source="made", losses=losses)
+        stamp = replace(event.stamp, verb="create", request_id=request_id, origin=origin)
+        watch.note(replace(event, stamp=stamp))
+    return [each.message for each in watch.violations() if each.rule == "fields-agree"]
+
+
+@pytest.mark.parametrize("request_id", ["r-1", ""])
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_a_new_object_lacks_its_generation_where_another_one_has_it(is_counted, request_id):
+    """A tool may have left the generations out of all objects."""
+    story = Story()
+    story.put(key_of("deviceclasses", "c"), {"spec": {}}, generation=int(is_counted))
+    story.put(key_of("devicetaintrules", "t"), timed(), generation=0)
+    messages = as_new(story, request_id=request_id)
+    is_wrong = is_counted and bool(request_id)
+    assert messages == ["metadata.generation of the new object is not set"] * is_wrong
+
+
+@pytest.mark.parametrize(("request_id", "is_wrong"), [("r-1", True), ("", False)])
+def test_a_taint_of_an_audit_log_has_a_time(request_id, is_wrong):
+    story = Story()
+    story.put(key_of("devicetaintrules", "t"), timed(timeAdded=None), generation=1)
+    slice_tree = slice_("p", device("a", taints=[{"key": "k", "effect": "NoSchedule"}]))
+    story.put(key_of("resourceslices", "p-0"), slice_tree, generation=1)
+    messages = as_new(story, request_id=request_id)
+    rule, of_slice = "the taint k has no timeAdded", "device a: the taint k has no timeAdded"
+    assert messages == [rule, of_slice] * is_wrong
+
+
+SET = {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}
+CRITICAL = {"priorityClassName": "system-node-critical"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (SET, ""),
+        ({**SET, "priority": 7}, "spec.priority is 7, and the new pod with no class gets 0"),
+        ({"priority": 7}, ""),  # a server without the admission, which sets both
+        ({**SET, "priority": 7, "priorityClassName": "mine"}, ""),
+        ({**SET, **CRITICAL, "priority": 2_000_001_000}, ""),
+        (
+            {**SET, **CRITICAL},
+            "spec.priority is 0, and the new pod with the class system-node-critical gets "
+            "2000001000",
+        ),
+        (
+            {**SET, "preemptionPolicy": "Never"},
+            "spec.preemptionPolicy is Never, and the new pod with no class gets "
+            "PreemptLowerPriority",
+        ),
+    ],
+)
+@pytest.mark.parametrize("request_id", ["r-1", ""])
+def test_a_new_pod_of_an_audit_log_has_the_priority_of_its_class(spec, words, request_id):
+    story = Story()
+    tree = pod()
+    tree["spec"].update(spec)
+    story.put(key_of("pods", "q"), tree)
+    assert as_new(story, request_id=request_id) == [words] * bool(words and request_id)
+
+
+def test_a_pod_that_mirrors_a_file_has_the_priority_of_the_file():
+    story = Story()
+    tree = pod()
+    tree["spec"].update(SET, priority=7)
+    tree["metadata"] = {"annotations": {"kubernetes.io/config.mirror": "x"}}
+    story.put(key_of("pods", "q"), tree)
+    assert as_new(story) == []
 
 
 ONE = {"cpu": "1", "memory": "64Mi"}
