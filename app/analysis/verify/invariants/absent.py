@@ -16,6 +16,7 @@ from app.analysis.verify.invariants.unseen import READ
 from app.analysis.verify.invariants.violations import (
     CLOCK_TOLERANCE,
     IN_FLIGHT,
+    LATE_AFTER,
     Finding,
     Moment,
     Violation,
@@ -292,8 +293,10 @@ class Missing:
         if violation.rule == READY and self.is_report_lost(cluster, violation):
             return True
         if violation.rule == NEEDS_PODS:
-            is_late = violation.kind is ViolationKind.LATE
-            return is_late and absent.of_claim and lost.may_lack_claims
+            begin = violation.begin.time
+            span = WriteSpan(begin, Instant(begin + LATE_AFTER))
+            is_absent = absent.of_claim and violation.kind is ViolationKind.LATE
+            return is_absent and lost.may_lack_claims and not self._last.excludes([span])
         if (absent.of_claim or absent.of_pod) and lost.is_lossy:
             return True
         lacks_ends = left_out.kubelets or left_out.ends or lost.lacks_ends
@@ -367,8 +370,9 @@ class Missing:
         """Whether a line may be lost in which a driver reports that devices are ready."""
         pairs = itertools.permutations(violation.objects, 2)
         spans = [cluster.early[pair] for pair in pairs if pair in cluster.early]
-        is_lossy = self.lost.may_lack_claims
-        return bool(spans) and (is_lossy or not self._last.are_recorded(spans))
+        if self.lost.may_lack_claims:
+            return not all(self._last.excludes([span]) for span in spans)
+        return not self._last.are_recorded(spans)
 
     def last_lost(self, cluster: Cluster, violation: Violation) -> Mapping[ObjectKey, Instant]:
         """The claims of a bound pod whose last line may be lost, the one that they lack, and since

@@ -90,6 +90,8 @@ def follow_claim(cluster: Cluster, event: Event, claim: RawClaim | None, *, was_
     is_first = is_ready and event.stamp.verb == "update" and _adds_nothing(last, claim)
     _settle(cluster, key, last, event, is_ready=is_ready, is_first=is_first)
     if not is_ready:
+        if claim.status.devices == last.reports:
+            _confirm(cluster, event)
         last.reports = claim.status.devices.copy()
         last.since = event.stamp.time
         unready[key] = last
@@ -140,6 +142,14 @@ def _settle(
             claim.bound.remove(bound)
             if is_before:
                 _note(cluster, key, claim, bound, is_first=is_first)
+
+
+def _confirm(cluster: Cluster, event: Event) -> None:
+    """Handles a later line that shows the reports of a claim as they were: none of them is lost."""
+    until = event.stamp.time - CLOCK_TOLERANCE
+    for pair, span in list(cluster.early.items()):
+        if pair[0] == event.key and span.until <= until:
+            del cluster.early[pair]
 
 
 def _note(

@@ -2763,6 +2763,37 @@ def bound_where_a_report_may_be_unrecorded(story):
     return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
 
 
+def lose_lines_of_claims(world):
+    for name in "yz":
+        world.gap(key_of("resourceclaims", name), "gap")
+
+
+def bound_where_lines_of_claims_are_lost(story):
+    lose_lines_of_claims(story)
+    awaited(story, "q")
+    begin = bind(story)
+    return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
+
+
+def bound_where_lines_are_lost_and_a_later_one_shows_that_nobody_reported(story):
+    lose_lines_of_claims(story)
+    awaited(story, "q")
+    begin = bind(story)
+    tree, write = story.change(key_of("resourceclaims", "x"), after=1)
+    tree["metadata"]["labels"] = {"other": ""}
+    write()
+    return unready(begin)
+
+
+def bound_where_lines_are_lost_and_a_driver_reports_anew(story):
+    """It may have reported before that its device is ready."""
+    lose_lines_of_claims(story)
+    awaited(story, "q")
+    begin = bind(story)
+    drivers_say(story)
+    return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
+
+
 STORIES = [
     value
     for value in list(globals().values())
@@ -2817,6 +2848,23 @@ def test_state_is_in_doubt_in_a_recording_for_one_time_in_which_nobody_writes(ot
         for each in story.events
     ]
     assert [each for _, each, *_ in story.found()] == [kind]
+
+
+@pytest.mark.parametrize(("hole", "kind"), [(0, "late"), (1, "unsure")])
+def test_release_is_late_beside_lost_lines_if_no_version_is_left_for_it(hole, kind):
+    """Any two lost lines about claims excused each release that never came."""
+    story = Story()
+    lose_lines_of_claims(story)
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    story.remove(key_of("pods", "q"), after=1)
+    for number in range(13):
+        story.other(after=5)
+        story.line(story.events[-1].revision, 1_000 + number + (hole if number > 6 else 0))
+    found = [(rule, each) for rule, each, *_ in story.found()]
+    assert found == [("reservation-names-pod", kind)]
 
 
 @pytest.mark.parametrize(
