@@ -64,6 +64,9 @@ _SCHEDULER = "scheduling"
 SKEW_SECONDS_MIN = 1.0
 """The smallest clock skew that is reported; clocks that are kept in step differ by less."""
 
+POLLS_UNREAD_MAX = 5
+"""Polls in a row that may fail to read the log before that is reported."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeBounds:
@@ -122,6 +125,7 @@ class HistoryRuntime:
         self._ports = ports
         self._bounds = bounds
         self._grown = Signal()
+        self._last_read = 0.0
         self._snapshot_at = Revision(0)
         self._snapshot_tried = Revision(0)
         self.problem: LogError | None = None
@@ -222,6 +226,7 @@ class HistoryRuntime:
         Ends with ChainBroken when the log is no longer the one that was folded.
         """
         await self.load()
+        self._last_read = anyio.current_time()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._writer.run)
             tasks.start_soon(self._follow)
@@ -390,13 +395,19 @@ class HistoryRuntime:
 
     def notes(self) -> list[str]:
         """Problems of this history that do not stop its service, one sentence each."""
+        notes: list[str] = []
+        if self._writer.unstored is not None:
+            notes.append(f"the last write was not stored: {self._writer.unstored}")
+        unread, poll = anyio.current_time() - self._last_read, self._bounds.poll_seconds
+        if unread > POLLS_UNREAD_MAX * poll:
+            notes.append(f"the log was last read {unread:.0f} s ago, not every {poll:g} s")
         ahead = self.clock.ahead / SECOND
-        if ahead < SKEW_SECONDS_MIN:
-            return []
-        return [
-            f"the last stored event is {ahead:.0f} s ahead of the clock of this process; the "
-            "time of the history continues from there"
-        ]
+        if ahead >= SKEW_SECONDS_MIN:
+            notes.append(
+                f"the last stored event is {ahead:.0f} s ahead of the clock of this process; the "
+                "time of the history continues from there"
+            )
+        return notes
 
     async def wait_for(self, revision: Revision, timeout_seconds: float) -> bool:
         """True as soon as the views have reached `revision`; False after the timeout."""
@@ -460,6 +471,7 @@ class HistoryRuntime:
     def _note(self, problem: LogError | None) -> None:
         """Keep the problem for the health page; log when it begins, changes and ends."""
         before, self.problem = self.problem, problem
+        self._last_read = anyio.current_time()
         if str(before or "") != str(problem or ""):
             state = problem or "its log can be followed again"
             _log.warning("history %s: %s", self.info.name, state)

@@ -194,6 +194,7 @@ class GroupWriter:
         # A free lock is taken without a turn of the event loop, in which an append would wait.
         self.lock = anyio.Lock(fast_acquire=True)
         self.head = Head()
+        self.unstored: LogUnavailable | None = None  # why the last write is not in the log
 
     @property
     def waiting(self) -> int:
@@ -388,6 +389,7 @@ class GroupWriter:
             if is_stored:
                 request.settle()
             elif request.events:
+                self.unstored = problem if isinstance(problem, LogUnavailable) else None
                 request.fail(problem)
             else:
                 left.append(request)
@@ -419,7 +421,7 @@ class GroupWriter:
             _log.exception("events of history %d cannot be stored", self._history)
             text = f"the events cannot be stored: {type(problem).__name__}: {problem}"
             raise LogUnavailable(text) from problem
-        self.head = head
+        self.head, self.unstored = head, None
         self._commit(events)
         if ahead.requests:
             # The views now contain the staged events; stage the events that were decided ahead
