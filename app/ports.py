@@ -349,6 +349,10 @@ class Clock(Protocol):
         """The present instant."""
         ...
 
+    def wall(self) -> Instant:
+        """The present instant as the machine has it, which may go backwards."""
+        ...
+
     def steady(self) -> int:
         """Microseconds since an arbitrary moment; not affected when the system clock is set."""
         ...

@@ -19,6 +19,10 @@ class VirtualClock:
         """The instant to which the clock was last advanced."""
         return self._now
 
+    def wall(self) -> Instant:
+        """The virtual time, which nobody sets back."""
+        return self._now
+
     def steady(self) -> int:
         """The virtual time, which is also the steady clock."""
         return self._now

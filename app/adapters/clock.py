@@ -26,11 +26,15 @@ class SystemClock:
         self._ticks = ticks
         return self._last
 
+    def wall(self) -> Instant:
+        """The time of the system, which may have been set back."""
+        return Instant(time.time_ns() // 1_000)
+
     def steady(self) -> int:
         """Microseconds since the machine started, from a clock that cannot be set."""
         return time.monotonic_ns() // 1_000
 
     async def wait_until(self, instant: Instant) -> None:
         """Return at or after `instant`."""
-        while (left := instant - time.time_ns() // 1_000) > 0:  # noqa: ASYNC110 (time, not an event)
+        while (left := instant - self.now()) > 0:  # noqa: ASYNC110 (time, not an event)
             await anyio.sleep(min(left / SECOND, self.SLICE_SECONDS))

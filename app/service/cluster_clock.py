@@ -71,5 +71,5 @@ class ClusterClock:
 
     @property
     def ahead(self) -> int:
-        """Microseconds by which the history's time is ahead of the clock of the process."""
-        return 0 if self._is_own else max(0, self.now() - self._clock.now())
+        """Microseconds by which the history's time is ahead of the clock of the machine."""
+        return 0 if self._is_own else max(0, self.now() - self._clock.wall())

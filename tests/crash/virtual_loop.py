@@ -50,6 +50,9 @@ class LoopClock:
     def now(self) -> Instant:
         return Instant(self._start + int(self._loop.time() * SECOND))
 
+    def wall(self) -> Instant:
+        return self.now()
+
     def steady(self) -> int:
         return self.now()
 

@@ -1,10 +1,13 @@
 """Time: never backwards, and virtual time that jumps."""
 
+import time
+
 import anyio
 import pytest
 
 from app.adapters.clock import SystemClock
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.cluster_clock import ClusterClock
 from tests.patience import PATIENCE_SECONDS
 from tests.virtual_clock import VirtualClock
 
@@ -52,6 +55,20 @@ async def test_system_clock_waits_until_the_instant():
     instant = Instant(clock.now() + SECOND // 100)
     await clock.wait_until(instant)
     assert clock.now() >= instant
+
+
+async def test_clock_that_is_set_back_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    """What is due in an instant is due then, not when the wall clock is where it was."""
+    wall, back = time.time_ns, 0
+    monkeypatch.setattr("time.time_ns", lambda: wall() - back * 1_000)
+    clock = SystemClock()
+    before = clock.now()
+    back = 3_600 * SECOND
+    with anyio.fail_after(PATIENCE_SECONDS):
+        await clock.wait_until(Instant(before + SECOND // 100))
+    assert before - 3_600 * SECOND < clock.wall() < before
+    ahead = ClusterClock(clock).ahead
+    assert 3_600 * SECOND - SECOND < ahead <= 3_601 * SECOND
 
 
 async def test_past_instants_are_not_waited_for():

@@ -31,17 +31,20 @@ class Hands:
     """A clock whose wall time is set by hand, beside the time that passes."""
 
     def __init__(self, wall: int = START) -> None:
-        self.wall = Instant(wall)
+        self.hand = Instant(wall)
         self.passed = 7 * SECOND
 
     def now(self) -> Instant:
-        return self.wall
+        return self.hand
+
+    def wall(self) -> Instant:
+        return self.hand
 
     def steady(self) -> int:
         return self.passed
 
     def advance(self, micros: int) -> None:
-        self.wall = Instant(self.wall + micros)
+        self.hand = Instant(self.hand + micros)
         self.passed += micros
 
     async def wait_until(self, instant: Instant) -> None:
@@ -66,9 +69,9 @@ def test_time_does_not_fall_behind_what_was_observed_when_the_clock_is_put_right
     clock.observe(START)
     hands.advance(SECOND)
     assert clock.now() == START + SECOND
-    hands.wall = Instant(START + 10 * SECOND)
+    hands.hand = Instant(START + 10 * SECOND)
     assert (clock.now(), clock.ahead) == (START + 10 * SECOND, 0)
-    hands.wall = Instant(START - HOUR)
+    hands.hand = Instant(START - HOUR)
     hands.passed += SECOND
     assert clock.now() == START + 2 * SECOND
 
@@ -205,7 +208,7 @@ async def test_decision_is_stamped_no_earlier_than_it_was_made(fallen: int) -> N
         def step(self, views: DeviceViews, now: Instant) -> Plan | None:
             plan = super().step(views, now)
             if plan is not None and not plan.is_empty:
-                hands.wall = Instant(START + fallen * SECOND)
+                hands.hand = Instant(START + fallen * SECOND)
             return plan
 
     loop = ControllerLoop(
@@ -221,7 +224,7 @@ async def test_decision_is_stamped_no_earlier_than_it_was_made(fallen: int) -> N
         await runtime.submit(namespace("default"), actor=ALICE)
         for command in device_in_use(tainted=START, seconds=30):
             await runtime.submit(command, actor=ALICE)
-        hands.wall = Instant(START + 40 * SECOND)
+        hands.hand = Instant(START + 40 * SECOND)
         tasks.start_soon(loop.run)
         with anyio.fail_after(PATIENCE_SECONDS), runtime.subscribe(after=Revision(0)) as followed:
             ended = await deletion(followed, pod)
