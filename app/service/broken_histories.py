@@ -23,6 +23,7 @@ _LEFT_MAX = 10_000
 """Closed histories whose last heads are kept."""
 CAUSE_CHARACTERS_MAX = 500
 """The longest text of a cause; longer ones are cut."""
+NOT_THE_END = "the head row is not the end of the log"
 _NO_HEAD = "it has no head: the row was deleted from the database"
 
 
@@ -39,6 +40,16 @@ async def head_of(log: EventLog, info: HistoryInfo) -> Head:
         if stored is None or stored.id != info.id:
             raise
         raise HistoryBroken(info.name, _NO_HEAD) from problem
+
+
+async def check_nothing_after(log: EventLog, history: HistoryId, head: Head) -> None:
+    """Raise ChainBroken if an event follows the head of a log that does not grow.
+
+    The head row was moved back then, or the event was put there.
+    """
+    beyond = await log.read_stored(history, after=head.revision, limit=1)
+    if beyond and (await log.head(history)).revision <= head.revision:
+        raise ChainBroken(beyond[0].event.revision, NOT_THE_END)
 
 
 def innermost(mistake: BaseException) -> BaseException:

@@ -4,14 +4,14 @@ The adapters define the form of a bundle. This module defines the order of effec
 go into a writer, verified batches of a reader go into an empty history.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from anyio import lowlevel
 
-from app.domain.errors import InputError, PlainSecrets
+from app.domain.errors import ChainBroken, InputError, PlainSecrets
 from app.domain.log import ChainStart, Event, EventType, Head, HistoryInfo, Revision, chain
 from app.domain.log.event import EVENTS_PAGE
 from app.domain.log.heads import SignedHead
@@ -23,7 +23,7 @@ from app.domain.values import counts, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import history_creation, importing, moments
+from app.service import broken_histories, history_creation, importing, moments
 
 _README = """# History {name}
 
@@ -148,7 +148,8 @@ async def export_history(
     The write of a controller that `until` is part of is written whole: an imported bundle goes on
     from its end.
 
-    The chain is verified on the way: a damaged history is not exported. The bundle carries the
+    The chain is verified on the way, and the head and the kept heads are compared: a damaged
+    history is not exported, and no bundle that an import would refuse. The bundle carries the
     signed heads that are kept with the history. When none of them is the end of the export, a head
     made with `sign` is added. With `secrets` the bundle contains the keys of its Secrets. Without,
     Secrets that an old program stored in plain text are refused with PlainSecrets.
@@ -157,12 +158,14 @@ async def export_history(
     last = head.revision if until is None else min(until, head.revision)
     last = await moments.end_of_write(log, info, last)
     info = await moments.history_at(log, info, last)
-    contents = _Contents(info, has_keys=secrets is not None)
+    kept = [each for each in await log.kept_heads(info.id) if each.revision <= last]
+    contents = _Contents(info, kept, has_keys=secrets is not None)
     beginning = chain.genesis_of(info) if head.revision else head.hash
     sink.begin(beginning)
     try:
         end = await _write_events(log, info, sink, beginning, last, contents, progress)
-        heads = await _heads(log, info, end, sign)
+        await _check_end(log, info, head, end)
+        heads = _heads(info, kept, end, sign)
     except BaseException:
         sink.discard()
         raise
@@ -229,15 +232,24 @@ async def _write_events(
 class _Contents:
     """The manifest's facts about the events: sources, reports, and the keys of their Secrets."""
 
-    def __init__(self, info: HistoryInfo, *, has_keys: bool) -> None:
+    def __init__(self, info: HistoryInfo, heads: Iterable[SignedHead], *, has_keys: bool) -> None:
         self._info = info
+        self._heads: dict[Revision, list[SignedHead]] = {}
+        for each in heads:
+            self._heads.setdefault(each.revision, []).append(each)
         self._has_keys = has_keys
         self.sources: list[JsonObject] = []
         self.reports: list[JsonObject] = []
         self.key_ids: set[str] = set()
 
     def add(self, event: Event) -> None:
-        """Add one event. Raises InputError for plain values in a bundle without keys."""
+        """Add one event.
+
+        Raises ChainBroken if a kept head names another one, and InputError for plain values in a
+        bundle without keys.
+        """
+        if any(not each.names(event.hash) for each in self._heads.get(event.revision, ())):
+            raise ChainBroken(event.revision, "a signed head names another hash")
         if event.is_about_object and secret_values.is_secret(event.key):
             if not self._has_keys:
                 _refuse_plain(event, self._info)
@@ -258,18 +270,27 @@ def _refuse_plain(event: Event, info: HistoryInfo) -> None:
         )
 
 
-async def _heads(
-    log: EventLog,
+async def _check_end(log: EventLog, info: HistoryInfo, head: Head, end: Head) -> None:
+    """Raise ChainBroken if the exported events reach the head and it is not their end."""
+    if end.revision < head.revision:
+        return
+    if (end.hash, end.time) != (head.hash, head.time) and end.revision:
+        raise ChainBroken(end.revision, broken_histories.NOT_THE_END)
+    await broken_histories.check_nothing_after(log, info.id, head)
+
+
+def _heads(
     info: HistoryInfo,
+    kept: Sequence[SignedHead],
     head: Head,
     sign: Callable[[str, Head], SignedHead] | None,
 ) -> list[JsonObject]:
     """The signed heads of the exported events, as JSON."""
-    kept = [each for each in await log.kept_heads(info.id) if each.revision <= head.revision]
+    heads = [*kept]
     is_signed = any(each.revision == head.revision and each.names(head.hash) for each in kept)
     if sign is not None and not is_signed:
-        kept.append(sign(info.name, head))
-    return [each.to_json() for each in kept]
+        heads.append(sign(info.name, head))
+    return [each.to_json() for each in heads]
 
 
 async def import_bundle(

@@ -43,7 +43,7 @@ from app.domain.values.identifiers import NO_UID, Uid
 from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, RuntimePorts, ViewStore, WebhookCaller
-from app.service import moments
+from app.service import broken_histories, moments
 from app.service.answering import recorded_profiles
 from app.service.answering.errands import Errands
 from app.service.cluster_clock import ClusterClock
@@ -241,7 +241,7 @@ class HistoryRuntime:
     async def load(self) -> None:
         """Fold the history up to its present head. Raises ChainBroken."""
         stored = await self.log.head(self.info.id)
-        await self._check_time(stored)
+        await self._check_end(stored)
         last = await self._check_beginning(stored)
         if self._ports.views is not None:
             kept = await snapshots.load_of_line(
@@ -260,12 +260,13 @@ class HistoryRuntime:
             )
             self.watches.floor = sought[0].revision if sought else Revision(0)
 
-    async def _check_time(self, head: Head) -> None:
-        """Check the head's time, from which the time of the history continues."""
+    async def _check_end(self, head: Head) -> None:
+        """Check the head's time, from which the time of the history continues, and that it ends."""
         before = Revision(head.revision - 1)
         rows = await self.log.read_stored(self.info.id, after=before, limit=1, until=head.revision)
         if rows and rows[0].clock != head.time:
             raise ChainBroken(head.revision, chain.HEAD_TIME_PROBLEM)
+        await broken_histories.check_nothing_after(self.log, self.info.id, head)
 
     async def _check_beginning(self, head: Head) -> bytes:
         """Check the settings against the chain; returns the hash before the first event.

@@ -8,8 +8,6 @@ from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import broken_histories, moments
 
-_NOT_THE_END = "the head row is not the end of the log"
-
 
 async def head_at(
     log: EventLog,
@@ -40,11 +38,13 @@ async def head_at(
     last = await log.read_stored(
         info.id, after=Revision(max(revision - 1, 0)), until=Revision(max(revision, 1)), limit=1
     )
+    if revision == head.revision:
+        await broken_histories.check_nothing_after(log, info.id, head)
     if not last and not revision:
         return head
     if not last or revision < 1:
-        raise ChainBroken(revision, _NOT_THE_END)
+        raise ChainBroken(revision, broken_histories.NOT_THE_END)
     end = Head(revision=revision, hash=last[0].event.hash, time=last[0].clock or Instant(0))
     if revision == head.revision and end != msgspec.structs.replace(head, epoch=end.epoch):
-        raise ChainBroken(revision, _NOT_THE_END)
+        raise ChainBroken(revision, broken_histories.NOT_THE_END)
     return end
