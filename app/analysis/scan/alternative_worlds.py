@@ -1,6 +1,7 @@
 """Worlds with one difference from a history's, in which a refused pod may be placed."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,11 +9,11 @@ from app.analysis.views import LiveViews
 from app.domain.allocation import AllocatedState
 from app.domain.controllers.plan import DeviceViews
 from app.domain.devices.inventory import Inventory
-from app.domain.log import ObjectKey
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources
 from app.domain.values.fields import core, dra, meta
-from app.domain.values.identifiers import PoolId
+from app.domain.values.identifiers import NO_UID, PoolId, Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NO_PREEMPTION = "no-preemption-for-devices"
@@ -53,21 +54,78 @@ class OtherWorld:
         return replace(self, objects=kept) if kept else self
 
 
-def worlds(views: LiveViews, pod: JsonObject) -> list[OtherWorld]:
-    """The worlds to try for a pod."""
-    return [*_freed(views, pod), *_aligned(views, pod)]
+class ConcernedClaims:
+    """The claims on which the worlds to try depend: no pod is asked about all claims.
+
+    `lowest` is the lowest priority that a pod ever had; None without any.
+    """
+
+    def __init__(self) -> None:
+        self.lowest: int | None = None
+        self._held: set[ObjectKey] = set()
+        self._matched: dict[ObjectKey, tuple[Uid, Sequence[str]]] = {}
+        self._owned: dict[Uid, set[ObjectKey]] = defaultdict(set)
+
+    def fold(self, event: Event) -> None:
+        """Follows what claims hold and want, and the priorities of pods."""
+        if not event.is_about_object:
+            return
+        place = event.key[:2]
+        if place == api_resources.PODS:
+            priority = core.priority(event.object) or 0
+            self.lowest = priority if self.lowest is None else min(self.lowest, priority)
+        elif place == api_resources.RESOURCE_CLAIMS:
+            self._fold_claim(event)
+
+    def held(self) -> Sequence[ObjectKey]:
+        """The claims that hold devices for somebody, in the order of their keys."""
+        return sorted(self._held)
+
+    def matched(self, pod: JsonObject) -> Iterable[str]:
+        """The attributes that devices of a pod's claims must have in common."""
+        namespace, entries = meta.namespace(pod), core.resource_claims(pod)
+        named = (
+            ObjectKey(*api_resources.RESOURCE_CLAIMS, namespace, entry["resourceClaimName"])
+            for entry in entries
+            if isinstance(entry.get("resourceClaimName"), str)
+        )
+        owned = (each for each in self._owned.get(meta.uid(pod), ()) if each[2] == namespace)
+        own = {each for each in (*named, *owned) if each in self._matched}
+        return dict.fromkeys(name for key in sorted(own) for name in self._matched[key][1])
+
+    def _fold_claim(self, event: Event) -> None:
+        key, tree = event.key, event.object
+        owner, _ = self._matched.pop(key, (NO_UID, ()))
+        if owned := self._owned.get(owner):
+            owned.discard(key)
+            if not owned:
+                del self._owned[owner]
+        self._held.discard(key)
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        if dra.results(tree) and dra.consumers(tree):
+            self._held.add(key)
+        names = [each.match_attribute for each in dra.constraints(tree)]
+        if names := [name for name in names if "/" in name]:
+            owner = meta.controller_uid(tree)
+            self._matched[key] = owner, names
+            if meta.controller(tree) is not None:
+                self._owned[owner].add(key)
 
 
-def _freed(views: LiveViews, pod: JsonObject) -> Iterator[OtherWorld]:
+def worlds(views: LiveViews, claims: ConcernedClaims, pod: JsonObject) -> list[OtherWorld]:
+    """The worlds to try for a pod; `claims` are those of the views."""
+    return [*_freed(views, claims, pod), *_aligned(views, claims, pod)]
+
+
+def _freed(views: LiveViews, claims: ConcernedClaims, pod: JsonObject) -> Iterator[OtherWorld]:
     """The world without the claims held only by pods of lower priority."""
     own = core.priority(pod)
-    if own is None:
+    if own is None or claims.lowest is None or own <= claims.lowest:
         return
     held: list[tuple[ObjectKey, JsonObject]] = []
-    for event in views.objects.events(*api_resources.RESOURCE_CLAIMS):
+    for event in filter(None, map(views.objects.event, claims.held())):
         consumers = dra.consumers(event.object)
-        if not dra.results(event.object) or not consumers:
-            continue
         keys = [
             ObjectKey(*api_resources.PODS, event.key.namespace, each.name) for each in consumers
         ]
@@ -92,9 +150,9 @@ def _freed(views: LiveViews, pod: JsonObject) -> Iterator[OtherWorld]:
     )
 
 
-def _aligned(views: LiveViews, pod: JsonObject) -> Iterator[OtherWorld]:
+def _aligned(views: LiveViews, claims: ConcernedClaims, pod: JsonObject) -> Iterator[OtherWorld]:
     """The world where devices also have the constraints' attributes that are in another domain."""
-    for name in _matched(views, pod):
+    for name in claims.matched(pod):
         domain, _, short = name.partition("/")
         inventory: Inventory | None = None
         changed: list[ObjectKey] = []
@@ -115,21 +173,6 @@ def _aligned(views: LiveViews, pod: JsonObject) -> Iterator[OtherWorld]:
                     objects=views.objects, inventory=inventory, allocated=views.allocated
                 ),
             )
-
-
-def _matched(views: LiveViews, pod: JsonObject) -> list[str]:
-    """The attributes that devices of the pod's claims must have in common."""
-    uid = meta.uid(pod)
-    names: dict[str, None] = {}
-    namespace = meta.namespace(pod)
-    own = {entry.get("resourceClaimName") for entry in core.resource_claims(pod)}
-    for event in views.objects.events(*api_resources.RESOURCE_CLAIMS, namespace):
-        owner = meta.controller(event.object)
-        if event.key.name in own or (owner is not None and owner.uid == uid):
-            for each in dra.constraints(event.object):
-                if "/" in each.match_attribute:
-                    names[each.match_attribute] = None
-    return list(names)
 
 
 def _renamed(tree: JsonObject, domain: str, short: str, others: set[str]) -> JsonObject | None:

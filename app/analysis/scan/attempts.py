@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from app.analysis import profiles
 from app.analysis.explain.choices import SUCCESSES
 from app.analysis.scan import alternative_worlds
-from app.analysis.scan.alternative_worlds import OtherWorld
+from app.analysis.scan.alternative_worlds import ConcernedClaims, OtherWorld
 from app.analysis.scan.sightings import LASTED, Certainty, Sightings
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
@@ -118,6 +118,7 @@ class RemadeAttempts:
         self._left = scheduler.attempts_max
         self._views = LiveViews(scheduler.profile)
         self._scheduler = SchedulingReconciler(scheduler.rules)
+        self._claims = ConcernedClaims()
         self._is_decided = False
         self._there: set[str] = set()
         self._shown: set[tuple[str, str]] = set()
@@ -137,6 +138,7 @@ class RemadeAttempts:
         """Processes the next event; yields after each attempt that was made again."""
         yield from self._look(event)
         self._views.fold(event)
+        self._claims.fold(event)
         self._scheduler.fold(event, self._views)
         if event.is_about_object:
             self._now = max(self._now, event.stamp.time)
@@ -233,7 +235,7 @@ class RemadeAttempts:
 
     def _refused(self, tried: _RecordedAttempt) -> Iterator[None]:
         wanted = [each for each in self._wanted(tried) if self._is_new(tried, each[1])]
-        worlds = alternative_worlds.worlds(self._views, tried.pod)
+        worlds = alternative_worlds.worlds(self._views, self._claims, tried.pod)
         if (not wanted and not worlds) or not self._may_try():
             return
         made = self._made(self._rules, tried)
