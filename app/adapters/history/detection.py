@@ -10,7 +10,14 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-from app.adapters.history import documents, json_text, kinds, line_marks, path_kinds
+from app.adapters.history import (
+    documents,
+    json_text,
+    kinds,
+    line_marks,
+    path_kinds,
+    python_values,
+)
 from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.enclosed import checkpoints, managed_states, texts, yaml_blocks
 from app.adapters.history.formats import keyed, logged_events, simkube
@@ -388,6 +395,8 @@ def classify(value: Any, name: str = "") -> Format:
     version = value.get("apiVersion")
     kind = value.get("kind")
     if value.get("msg") == logged_events.MESSAGE or _is_review(value):
+        return Format.UNKNOWN
+    if python_values.is_of_client(value) and "apiVersion" not in value:
         return Format.UNKNOWN
     if managed_states.is_answer(value) or checkpoints.is_checkpoint(value):
         return Format.UNKNOWN

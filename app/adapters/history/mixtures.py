@@ -51,7 +51,7 @@ _decoder = json.JSONDecoder()
 _LOGS_BEGIN = re.compile(r"^==== START logs for container ")
 _LOGS_END = re.compile(r"^==== END logs for container ")
 _YAML_BEGIN = re.compile(
-    r"^(?:- )?(?:apiVersion|kind|items|metadata|type|object|event|time|insertId|protoPayload)"
+    r"^(?:- )?(?:api(?:V|_v)ersion|kind|items|metadata|type|object|event|time|insertId|protoPayload)"
     r":(?:\s|$)"
 )
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
@@ -486,6 +486,7 @@ class _Block:
             if not isinstance(item, dict):
                 continue
             try:
+                item = python_values.served(item)
                 content = json_text.encode(item)
             except InputError as problem:
                 self._damage(problem.problem)

@@ -7,6 +7,10 @@ that are generated for Python name fields in their own way, and show times as Py
 
     {'api_version': 'v1', 'kind': 'Pod', 'metadata': {'creation_timestamp': datetime.datetime(…)}}
     api_version='v1' kind='Pod' metadata={'creation_timestamp': datetime.datetime(…)}
+
+Their `to_dict()` is also written as JSON or YAML, with times as texts:
+
+    {"api_version": "v1", "metadata": {"creation_timestamp": "2026-01-02 03:04:05+00:00"}, …}
 """
 
 import ast
@@ -47,6 +51,10 @@ _ZONES = (
 
 A server writes all times in UTC, for which dateutil has the local zone where that is called UTC.
 """
+_WATCHED = {"type", "object", "raw_object"}
+"""The fields of a change that a client watches: its own object, and the one that was sent."""
+_TIMES = ("Time", "MicroTime")
+"""The types of fields that hold an instant."""
 _DEPTHS = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
 
 
@@ -158,12 +166,32 @@ def value(text: str, place: str, line: int, limits: ImportLimits) -> Any:
         raise ValueError(BROKEN)
     try:
         plain = text if shown is None else shown.as_dict()
-        parsed = ast.literal_eval(_Times().visit(ast.parse(plain, mode="eval")))
+        parsed = ast.literal_eval(_Calls().visit(ast.parse(plain, mode="eval")))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as problem:
         raise ValueError(BROKEN) from problem
     tree = _of_client(parsed)
     json_text.check_depth(tree, f"{place}:{line}", limits)
     return tree
+
+
+def is_of_client(tree: Any) -> bool:
+    """True for an object with the names of a client, or a list that begins with one."""
+    if isinstance(tree, list):
+        return bool(tree) and is_of_client(tree[0])
+    return isinstance(tree, dict) and "api_version" in tree and "kind" in tree
+
+
+def served(tree: JsonObject) -> JsonObject:
+    """The object with the names of the API, if it has those of a client.
+
+    Raises InputError for one that cannot be read.
+    """
+    if not is_of_client(tree) or "apiVersion" in tree:
+        return tree
+    try:
+        return cast(JsonObject, _of_client(tree))
+    except ValueError as problem:
+        raise InputError(str(problem)) from problem
 
 
 def documents(content: bytes, place: str, limits: ImportLimits) -> list[tuple[int, Any]]:
@@ -190,7 +218,7 @@ def documents(content: bytes, place: str, limits: ImportLimits) -> list[tuple[in
     return values
 
 
-class _Times(ast.NodeTransformer):
+class _Calls(ast.NodeTransformer):
     """Puts times in UTC in place of the calls that make them."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -209,6 +237,8 @@ def _of_client(tree: Any) -> Any:
     """The value with the names of the API, where a client named the fields in its own way."""
     if isinstance(tree, list | tuple):
         return [_of_client(item) for item in tree]
+    if isinstance(tree, dict) and tree.keys() == _WATCHED:
+        return {"type": tree["type"], "object": _plain(tree["raw_object"])}
     if not isinstance(tree, dict) or "api_version" not in tree:
         return _plain(tree)
     version, kind = tree["api_version"], tree.get("kind")
@@ -262,9 +292,20 @@ def _part(part: Any, described: ProtobufField) -> Any:
 
 
 def _one(value: Any, kind: str) -> Any:
+    if kind in _TIMES and isinstance(value, str):
+        value = _time(value)
     if kind == "MicroTime" and isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
     return _named(value, kind) if kind in fields.MESSAGES else _plain(value)
+
+
+def _time(text: str) -> datetime | str:
+    """The instant that a text shows as Python writes times; the text for one without a zone."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return time.astimezone(UTC) if time.tzinfo is not None else text
 
 
 def _plain(tree: Any) -> Any:

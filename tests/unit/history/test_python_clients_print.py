@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from kubernetes import client as official
 from kubernetes_asyncio import client
 
@@ -148,6 +149,54 @@ def test_object_that_is_not_certain_is_refused(tmp_path, old, new, problem):
     assert ZONE.sub("tzinfo=tzutc()", text).count(old) >= 1
     with pytest.raises(InputError, match=problem):
         read(tmp_path, ZONE.sub("tzinfo=tzutc()", text).replace(old, new))
+
+
+def iso(value):
+    return value.isoformat()
+
+
+WRITTEN = {
+    "JSON": lambda trees: json.dumps(trees, default=str),
+    "JSON over lines": lambda trees: json.dumps(trees, default=iso, indent=2),
+    "lines of JSON": lambda trees: "".join(f"{json.dumps(each, default=str)}\n" for each in trees),
+    "JSON behind words": lambda trees: f"the pods:\n{json.dumps(trees, default=str)}\nthen\n",
+    "YAML": yaml.safe_dump,
+    "YAML documents": lambda trees: yaml.safe_dump_all(trees, explicit_start=True),
+    "YAML documents without marks": yaml.safe_dump_all,
+}
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_fields_of_a_client_that_are_written_as_documents_are_those_of_the_api(tmp_path, form):
+    """What programs write that pass `to_dict()` to another library."""
+    trees = [*(tree for tree in truth.OBJECTS if tree["kind"] != "CronJob"), LEASE]
+    text = WRITTEN[form]([one.to_dict() for one in models(*trees)])
+    assert read(tmp_path, text) == ({truth.key(tree): tree for tree in trees}, [])
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_item_without_its_kind_is_lost_alone_in_a_document(tmp_path, form):
+    item, lease = (one.to_dict() for one in models(FULL, LEASE))
+    text = WRITTEN[form]([lease, {**item, "api_version": None, "kind": None}])
+    objects, lost = read(tmp_path, text)
+    assert list(objects) == [truth.key(LEASE)]
+    assert [problem.partition(": ")[2] for problem in lost] == [python_values.KINDLESS]
+
+
+def test_list_of_a_client_that_is_written_as_a_document_gives_its_items_their_kind(tmp_path):
+    bare = {name: part for name, part in FULL.items() if name not in ("apiVersion", "kind")}
+    (page,) = models({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": [bare]})
+    objects, lost = read(tmp_path, json.dumps(page.to_dict(), default=str))
+    assert (list(objects), lost) == ([truth.key(FULL)], [])
+
+
+def test_changes_that_a_client_watches_are_those_that_the_server_sent(tmp_path):
+    trees = [tree for tree in truth.OBJECTS if tree["kind"] != "CronJob"]
+    shown = "".join(
+        f"{ ({'type': 'ADDED', 'object': model, 'raw_object': tree}) }\n"
+        for tree, model in zip(trees, models(*trees), strict=True)
+    )
+    assert read(tmp_path, shown) == ({truth.key(tree): tree for tree in trees}, [])
 
 
 @pytest.mark.parametrize("zone", ["tzutc()", "tzlocal()", "datetime.timezone.utc", "TzInfo(0)"])

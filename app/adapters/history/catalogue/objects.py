@@ -132,7 +132,8 @@ ENTRIES = (
         detected_by=(
             "`{'apiVersion': …` in a text, on one line or as `pprint` breaks it; `{'api_version': "
             "…` and `api_version='…' kind='…' metadata={…}` of clients that are generated for "
-            "Python, whose names and times are those of the API again"
+            "Python, whose names and times are those of the API again, also where `to_dict()` is "
+            "written as JSON or YAML; changes with `raw_object`"
         ),
         gives="the objects, with None, escapes and both quotes as Python has them",
         lacks=(
