@@ -22,6 +22,7 @@ from app.adapters.history.audit import envelopes, tables
 from app.adapters.history.enclosed import checkpoints, managed_states, texts, yaml_blocks
 from app.adapters.history.formats import keyed, logged_events, simkube
 from app.adapters.history.limits import BoundReached
+from app.adapters.history.printouts import foreign
 from app.adapters.history.storage import etcdctl, kine_sql
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
@@ -288,6 +289,7 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
     except InputError as problem:
         # The exact message of the reader helps only for a file that looks like YAML or JSON.
         is_document = _BRACKET.match(head) or b"apiVersion" in head or b"kind:" in head
+        is_document = is_document and not foreign.is_commented(head)
         return Detected(Format.MIXTURE, problem if is_document else None)
 
 

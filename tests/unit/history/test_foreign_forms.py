@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.printouts import descriptions, foreign, printed
@@ -10,6 +11,7 @@ from app.adapters.history.reading import ReadOptions
 from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
+from tests.unit.history.formats import truth
 from tests.unit.history.test_wrapped_texts import CLAIM
 
 RULES = rules_for(Profile())
@@ -276,6 +278,31 @@ def test_what_people_attach_instead_of_objects_is_named_with_its_cure(tmp_path, 
     with pytest.raises(InputError, match=what) as refusal:
         read(tmp_path, text, "pods.txt")
     assert {"objects", "files"} & set(str(refusal.value.cure).split())
+
+
+@pytest.mark.parametrize("mark", ["#", "##", "//", "--", ";", "REM", "::"])
+@pytest.mark.parametrize("form", ["YAML", "a list", "JSON", "documents", "words"])
+def test_manifest_of_comments_alone_is_named_with_its_cure(tmp_path, mark, form):
+    """What an editor or a converter of files makes of a dump, with the space of most of them."""
+    trees = truth.objects()
+    listed = {"apiVersion": "v1", "kind": "List", "items": trees}
+    text = {
+        "YAML": yaml.safe_dump(trees[0]),
+        "a list": yaml.safe_dump(listed),
+        "JSON": json.dumps(listed, indent=2),
+        "documents": yaml.safe_dump_all(trees, explicit_start=True),
+        "words": f"all of it\n\n{yaml.safe_dump(listed)}",
+    }[form]
+    commented = "".join(f"{mark} {line}\n" for line in text.splitlines())
+    with pytest.raises(InputError, match=f"comments alone, behind {mark};") as refusal:
+        read(tmp_path, commented, "pods.yaml")
+    assert f"take {mark} and the space" in refusal.value.cure
+
+
+def test_object_beside_a_commented_one_is_read(tmp_path):
+    commented = "".join(f"# {line}\n" for line in CLAIM.splitlines())
+    trees, lost = read(tmp_path, f"{commented}{CLAIM}")
+    assert (len(trees), lost) == (1, [])
 
 
 def test_screen_in_a_text_is_named(tmp_path):

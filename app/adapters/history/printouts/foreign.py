@@ -15,6 +15,7 @@ json.items[0].kind = "Pod";                         gron
 Name  Namespace  Containers  …  Age  Status         Lens, one cell a line or with tabs
 shop  web-1  n1  Running                            jq with @tsv or @csv, without titles
 NAME↑         PF READY STATUS    RESTARTS          the screen of k9s
+# apiVersion: v1                                    a manifest of comments alone
 diff -u -N /tmp/LIVE-1/v1.Pod.shop.web-1 …          kubectl diff
 @@ -8,7 +8,7 @@ spec:                               git diff
 {"level": "INFO", "message": …}                     a log of any program
@@ -65,6 +66,10 @@ _PACKETS = (b"\xd4\xc3\xb2\xa1", b"\x0a\x0d\x0d\x0a")
 _PROGRAM = b"\x7fELF"
 _CHANGE = re.compile(rb"(?:diff --git |--- [^\n]{1,400}\n\+\+\+ |Index: [^\n]{1,400}\n=|@@ -\d)")
 _JSON = re.compile(rb"\s*(?:\{\s*\"|\[\s*[\[{])")
+_COMMENT = re.compile(
+    rb"^[ \t]*(?P<mark>#+|//+|--+|;+|REM|::)[ \t]*(?:- )?(?:apiVersion|[\"']apiVersion[\"'])[ \t]*:",
+    re.MULTILINE,
+)
 _PART = re.compile(rb"(?:\A|\n)(?:metadata|spec|status|allocation|devices):[ \t]*\r?\n")
 _OUTPUTS = (
     (re.compile(rb"NAME +CPU\(cores\)"), "output of kubectl top, which shows no object"),
@@ -167,8 +172,20 @@ def of_bytes(head: bytes) -> tuple[str, str]:
     return "", ""
 
 
+def is_commented(head: bytes) -> bool:
+    """True for a text in which a version of an object stands behind a mark of comments."""
+    return _COMMENT.search(head) is not None
+
+
 def of_file(head: bytes) -> tuple[str, str]:
     """The kind of a foreign text, from its beginning, and the cure; empty for any other."""
+    commented = _COMMENT.search(head)
+    if commented is not None:
+        mark = commented["mark"].decode()
+        return (
+            f"objects as comments alone, behind {mark}",
+            f"take {mark} and the space behind it from the beginning of each line of the objects",
+        )
     if _RUNTIME_STATE.search(head) is not None:
         return RUNTIME_JSON, CURES[RUNTIME_JSON]
     if _GRON.match(head) is not None:
