@@ -58,7 +58,7 @@ _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")
 """Lines that end a YAML document, including the titles in the output of helm."""
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*(?:[{\[\]]|"[^"\n]{0,400}\\n)')
-_JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+\])")
+_JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+(?: [\w./:-]+){0,3}\])")
 """The beginning of a document, rather than a name in brackets, as of `kubectl logs --prefix`."""
 _MARKS = ("apiVersion", api_groups.AUDIT, "auditID", "creationTimestamp")
 """A line of text is searched for embedded JSON only if it contains one of these words."""

@@ -131,7 +131,7 @@ def test_row_of_a_table_gives_its_time_to_the_line_in_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "prefix", ["[pod/kube-apiserver-m/kube-apiserver] ", "[m] ", "[1.2.3.4:443] "]
+    "prefix", ["[pod/apiserver-m/apiserver] ", "[m] ", "[1.2.3.4:443] ", "[apiserver-m apiserver] "]
 )
 def test_audit_events_behind_a_name_in_brackets_are_read(tmp_path, prefix):
     records, lost = read(tmp_path, "".join(f"{prefix}{json.dumps(EVENT)}\n" for _ in range(2)))

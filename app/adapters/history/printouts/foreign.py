@@ -67,7 +67,8 @@ _PROGRAM = b"\x7fELF"
 _CHANGE = re.compile(rb"(?:diff --git |--- [^\n]{1,400}\n\+\+\+ |Index: [^\n]{1,400}\n=|@@ -\d)")
 _JSON = re.compile(rb"\s*(?:\{\s*\"|\[\s*[\[{])")
 _COMMENT = re.compile(
-    rb"^[ \t]*(?P<mark>#+|//+|--+|;+|REM|::)[ \t]*(?:- )?(?:apiVersion|[\"']apiVersion[\"'])[ \t]*:",
+    rb"^[ \t]*(?P<mark>#+|//+|--+|;+|REM|::)[ \t]*(?:- )?"
+    rb"(?P<quote>[\"']?)apiVersion(?P=quote)[ \t]*:",
     re.MULTILINE,
 )
 _PART = re.compile(rb"(?:\A|\n)(?:metadata|spec|status|allocation|devices):[ \t]*\r?\n")
