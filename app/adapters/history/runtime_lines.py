@@ -9,6 +9,15 @@ line break, and as many bytes as its buffer.
     {"log":"{\\"kind\\":\\"Event\\",…","stream":"stdout","time":"2026-01-02T03:04:05.1Z"}
     {"log":"\\"apiVersion\\":…}\\n","stream":"stdout","time":"2026-01-02T03:04:05.1Z"}
 
+Logstash shows a record over many lines (rubydebug), each value in the way of Ruby.
+
+    {
+        "message" => "{\\"kind\\":\\"Event\\",…}",
+           "tags" => [
+            [0] "audit"
+        ]
+    }
+
 A journal keeps a message with colours or with other bytes than those of text as an array of bytes.
 """
 
@@ -32,6 +41,14 @@ _DOCKER_BYTES = 16 * 1024
 
 _DOCKER_LOST_MAX = 8
 """Bytes by which a part may be shorter, whose first or last character was cut."""
+
+_FIELD = re.compile(rb'[ \t]+"(?:[^"\\]|\\.)*" => ')
+_TOKEN = re.compile(
+    rb'"(?P<text>(?:[^"\\]|\\.)*+)"|(?P<pair> => )|(?P<nil>\bnil\b)|(?P<index>\[\d{1,6}\] )'
+    rb"|(?P<time>\d{4}-\d\d-\d\dT[\d:.]{1,30}Z)"
+)
+_OF_RUBY = re.compile(rb"\\([#e])")
+"""Escapes that JSON does not have."""
 
 _BYTES = re.compile(rb'("MESSAGE"\s*:\s*)\[(\s*\d{1,3}\s*(?:,\s*\d{1,3}\s*)*)\]')
 
@@ -64,6 +81,8 @@ def joined(lines: Iterator[tuple[int, bytes]], bytes_max: int) -> Iterator[tuple
 def joined_content(content: bytes, bytes_max: int) -> bytes:
     """A text with the parts of each line joined; empty lines keep the numbers of the others."""
     content = _BYTES.sub(_message, content)
+    if b'" => ' in content:
+        content = _of_logstash(content)
     marks = (b" stdout P ", b" stderr P ", _DOCKER)
     if not any(mark in content for mark in marks):
         return content
@@ -72,6 +91,37 @@ def joined_content(content: bytes, bytes_max: int) -> bytes:
     for number, line in joined(iter(enumerate(lines)), bytes_max):
         whole[number] = line
     return b"\n".join(whole)
+
+
+def _of_logstash(content: bytes) -> bytes:
+    """The text with each record of Logstash as JSON on its first line."""
+    lines = content.split(b"\n")
+    at = 0
+    while at < len(lines) - 1:
+        if lines[at].rstrip() != b"{" or _FIELD.match(lines[at + 1]) is None:
+            at += 1
+            continue
+        behind = range(at + 1, len(lines))
+        end = next((n for n in behind if lines[n].rstrip() in (b"{", b"}")), at)
+        if lines[end].rstrip() != b"}":
+            at = max(end, at + 1)
+            continue
+        try:
+            value = msgspec.json.decode(_TOKEN.sub(_as_json, b"".join(lines[at : end + 1])))
+        except (msgspec.DecodeError, RecursionError):
+            at = end + 1
+            continue
+        lines[at : end + 1] = [msgspec.json.encode(value), *[b""] * (end - at)]
+        at = end + 1
+    return b"\n".join(lines)
+
+
+def _as_json(match: re.Match[bytes]) -> bytes:
+    if match["text"] is not None:
+        return _OF_RUBY.sub(lambda each: b"#" if each[1] == b"#" else b"\\u001b", match[0])
+    if match["time"] is not None:
+        return b'"' + match["time"] + b'"'
+    return b"" if match["index"] is not None else b":" if match["pair"] is not None else b"null"
 
 
 def _of_docker(lines: Iterator[tuple[int, bytes]], bytes_max: int) -> Iterator[tuple[int, bytes]]:

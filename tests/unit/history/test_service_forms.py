@@ -44,7 +44,36 @@ def fluent_bit(record, at=0, stamp="[1767225601.000000001, {}]"):
     return f"[{at}] kube.audit: [{stamp}, {record}]\n"
 
 
+def of_logstash(value, indent=0):
+    """A value as the codec rubydebug shows it: over lines, with places in lists."""
+    margin, end = " " * (indent + 4), "\n" + " " * indent
+    if isinstance(value, dict) and value:
+        width = max(len(json.dumps(name)) for name in value)
+        pairs = (
+            f"{margin}{json.dumps(name):>{width}} => {of_logstash(part, indent + width + 8)}"
+            for name, part in value.items()
+        )
+        return "{\n" + ",\n".join(pairs) + end + "}"
+    if isinstance(value, list) and value:
+        items = (f"{margin}[{at}] {of_logstash(each, indent + 8)}" for at, each in enumerate(value))
+        return "[\n" + ",\n".join(items) + end + "]"
+    return of_ruby(value).replace("#{", "\\#{")
+
+
+def at_the_time(record):
+    """The record with its time, which has no quotes."""
+    return record[:-2] + ',\n    "@timestamp" => 2026-01-02T03:04:05.123456789Z\n}\n'
+
+
 FORMS = {
+    "Logstash": "".join(
+        at_the_time(of_logstash({"message": dense(event), "tags": ["a #{b}"], "x": None}))
+        for event in EVENTS
+    ),
+    "Logstash, fields": "".join(at_the_time(of_logstash(event)) for event in EVENTS),
+    "Logstash behind words": "".join(
+        f"[main] Pipeline started\n{at_the_time(of_logstash(event))}" for event in EVENTS
+    ),
     "an array of texts": json.dumps([dense(event) for event in EVENTS], indent=4),
     "an array of texts on a line": json.dumps([dense(event) for event in EVENTS]) + "\n",
     "an array of texts below a command": (
@@ -85,6 +114,14 @@ def test_audit_events_are_read_as_they_are_printed(tmp_path, form):
     if form != "fluent-bit, fields":
         assert records[0].object["spec"] == {"note": 'a "b" => c'}
     assert lost == []
+
+
+def test_record_of_logstash_that_breaks_off_is_lost_alone(tmp_path):
+    first, second = (at_the_time(of_logstash(event)) for event in EVENTS)
+    records, lost = read(tmp_path, f"{first[: len(first) // 2]}\n{second}", name="audit.txt")
+    assert keys(records) == CLAIMS[1:]
+    assert len(lost) == 1
+    assert lost[0].startswith("audit.txt:1")
 
 
 @pytest.mark.parametrize("form", ["fluent-bit", "fluent-bit, fields", "texts of jq"])
