@@ -1,5 +1,7 @@
 """Incidents after threads of trackers, with the words of their causes, fixed before a look."""
 
+from dataclasses import replace
+
 from tests.web.invented import Invented, ask, claim, node, pod, template
 from tests.web.reported_incidents import lab, one
 
@@ -177,6 +179,27 @@ def class_names_no_extended_resource(new):
     )
 
 
+def classes_stand_for_nothing_without_the_gate(new):
+    """The class has the name of the resource, which the server of this cluster does not store."""
+    made = class_names_no_extended_resource(new)
+    (resource,) = {*made.steps[1]["apply"][0]["spec"]["containers"][0]["resources"]["limits"]} - {
+        "cpu"
+    }
+    hardware_, *later = made.steps
+    named = [
+        {**one, "spec": {**one["spec"], "extendedResourceName": resource}}
+        if one["kind"] == "DeviceClass"
+        else one
+        for one in hardware_["apply"]
+    ]
+    return replace(
+        made,
+        told=(rf"no DeviceClass stands for {resource}: the gate DRAExtendedResource is off",),
+        steps=({"apply": named}, *later),
+        closed=("DRAExtendedResource",),
+    )
+
+
 THREADS = (
     init_container_wants_most,
     runtime_adds_its_overhead,
@@ -188,4 +211,5 @@ THREADS = (
     claim_is_reserved_for_a_gang,
     leader_waits_itself,
     class_names_no_extended_resource,
+    classes_stand_for_nothing_without_the_gate,
 )

@@ -189,7 +189,7 @@ def _of_pod(sides: Sides) -> Iterator[Parting]:
 def _of_node(
     sides: Sides, node: str, left: NodeReason | None, right: NodeReason | None
 ) -> Iterator[Parting]:
-    """Differences in what a node answers before devices are asked, or by an error.
+    """Differences in what a node answers before devices are looked at, or by an error.
 
     An error ends the attempt, whatever other nodes there are.
     """

@@ -408,6 +408,8 @@ async def _renamed(
 def _unserved(evidence: ExplainedMoment, resource: str) -> str:
     """The extended resource for which no class stands, with the names of similar ones."""
     text = f"no DeviceClass stands for {resource}"
+    if not evidence.rules.gates.enabled(gate := "DRAExtendedResource"):
+        return f"{text}: the gate {gate} is off"
     if resource.startswith(extended_resources.IMPLICIT):
         name = resource.removeprefix(extended_resources.IMPLICIT)
         text += f": DeviceClass {name} does not exist"

@@ -417,8 +417,8 @@ async def test_port_of_a_pod_in_the_network_of_its_host_is_not_dropped():
         answer = await ask("pod", "p", help=True)
     assert answer.to_json()["helps"] == []
     assert (
-        "1 node refuses the pod before devices are asked: node(s) didn't have free ports for the "
-        "requested pod ports (end the pods that use them, or choose other ports)"
+        "1 node refuses the pod before devices are looked at: node(s) didn't have free ports for "
+        "the requested pod ports (end the pods that use them, or choose other ports)"
     ) in texts(answer.reason)
 
 
@@ -431,8 +431,8 @@ async def test_full_node_is_said_to_need_fewer_pods_or_a_higher_limit():
     async with asking(cluster) as ask:
         answer = await ask("pod", "p", help=True)
     assert (
-        "1 node refuses the pod before devices are asked: Too many pods (end pods there, or raise "
-        "maxPods of its kubelet)"
+        "1 node refuses the pod before devices are looked at: Too many pods (end pods there, or "
+        "raise maxPods of its kubelet)"
     ) in texts(answer.reason)
 
 

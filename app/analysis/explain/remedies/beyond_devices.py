@@ -1,4 +1,4 @@
-"""Changes of nodes and of a pod's spec for nodes that refuse a pod before devices are asked.
+"""Changes of nodes and of a pod's spec for nodes that refuse a pod before devices are looked at.
 
 The candidates come from the node's refusal: open the node, label it as the pod selects, drop what
 the pod selects, request no more than is free, let the pod be spread less evenly, let it stand
@@ -113,7 +113,7 @@ class SpecSearch:
         nodes_max: int,
         tries_max: int,
     ) -> Generator[None, None, BeyondDevices]:
-        """The helps with the fewest changes, of nodes that refuse the pod before devices are asked.
+        """The helps with the fewest changes, of nodes that refuse the pod before any device.
 
         Nodes that have devices for the pod come first. Of each kind of change the first is given.
         """

@@ -52,7 +52,7 @@ def lines(
 ) -> list[Reason]:
     """The lines below the headline: changes that open nodes, other helps, changes in vain.
 
-    The nodes that refuse the pod before devices are asked and that no change helps come last.
+    The nodes that refuse the pod before devices are looked at and that no change helps come last.
     """
     helped = {one.node for one, _ in helps}
     rest = [reason for reason in reasons if reason.node not in helped]
@@ -141,7 +141,7 @@ def _then(nodes: Sequence[str], alike: int) -> str:
 
 
 def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
-    """The nodes that refuse the pod before devices are asked, with the usual remedy."""
+    """The nodes that refuse the pod before devices are looked at, with the usual remedy."""
     texts: dict[str, int] = {}
     for reason in reasons:
         is_solved = reason.opened is not None and bool(reason.opened.opening)
@@ -150,7 +150,7 @@ def _beyond_devices(reasons: Sequence[NodeReason]) -> list[Reason]:
     return [
         Reason(
             text=f"{nodes_text(count)} {counts.verb(count, 'refuses')} the pod before "
-            f"devices are asked: {text}"
+            f"devices are looked at: {text}"
             + (f" ({NOT_DEVICES[text]})" if text in NOT_DEVICES else ""),
             count=count,
         )
