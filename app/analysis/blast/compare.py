@@ -336,10 +336,13 @@ def _not_served(world: World, kind: registry.Kind, what: str, place: str) -> Inp
 
 
 def _no_blast(world: World, kind: str, place: str, kinds: Sequence[str]) -> InputError:
-    if kind and not registry.named(kind, history_kinds.all_kinds(world.objects)):
+    named = registry.named(kind, history_kinds.all_kinds(world.objects)) if kind else ()
+    if kind and not named:
         return scope.no_kind(kind, place)
-    text = f"{kind or 'an object without kind'} changes no devices"
-    return InputError(text, place=place, cure=f"use {', '.join(kinds)}")
+    spelt = named[0].kind if named else "an object without kind"
+    if spelt in kinds:
+        return InputError(f"there is no kind {kind!r}", place=place, cure=f"write {spelt}")
+    return InputError(f"{spelt} changes no devices", place=place, cure=f"use {', '.join(kinds)}")
 
 
 def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:

@@ -424,6 +424,36 @@ async def test_events_of_a_bundle_are_no_recording(tmp_path):
             open_history([file], ReadOptions())
 
 
+BESIDE = {
+    "report": lambda entries: entries | {"reports/0.json": b'{"losses":[]}'},
+    "no report": lambda entries: {n: t for n, t in entries.items() if not n.startswith("reports")},
+    "readme": lambda entries: entries | {"README.md": b"all is well"},
+    "further entry": lambda entries: entries | {"more.json": b"{}"},
+    "order": lambda entries: dict(reversed(entries.items())),
+    "names": lambda entries: entries | {"manifest.json": msgspec.json.encode(
+        msgspec.json.decode(entries["manifest.json"])
+        | {"name": "x", "sources": [{"name": "x"}], "created_by": "x", "redaction": "none"}
+    )},
+}  # fmt: skip
+"""What stands in a bundle for people; nothing covers it, and nothing is read of it."""
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+async def test_what_stands_beside_the_events_of_a_bundle_has_no_effect(tmp_path, beside):
+    _, result, path, _ = await exported(tmp_path)
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    changed = tmp_path / "changed.redra"
+    with zipfile.ZipFile(changed, "w") as archive:
+        for name, content in BESIDE[beside](entries).items():
+            archive.writestr(name, content)
+    log = MemoryLog(MemoryStore())
+    reader = BundleReader(changed, DEFAULT_LIMITS)
+    again = await exporting.import_bundle(log, reader, name="one", created=Instant(1))
+    assert again.head == result.head
+    assert again.history.settings == result.history.settings
+
+
 def test_other_archives_are_no_bundles(tmp_path):
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:

@@ -285,7 +285,7 @@ def test_refused_change_names_its_place():
             Put(tree={"apiVersion": "x/v9", "kind": "DeviceClass"}),
             "there is no DeviceClass in x/v9",
         ),
-        (ProposedDeletion(kind="secret", name="p"), "secret changes no devices"),
+        (ProposedDeletion(kind="secret", name="p"), "Secret changes no devices"),
     ],
 )
 def test_what_changes_no_devices_is_refused(change, text):
