@@ -2,6 +2,9 @@
 except where the memory store can be held to the same."""
 
 import asyncio
+import gc
+import os
+import signal
 from collections import Counter
 from urllib.parse import urlsplit
 
@@ -247,6 +250,36 @@ async def test_work_that_is_cancelled_at_any_moment_leaves_no_transaction(
             "WHERE datname = current_database() AND state LIKE 'idle in transaction%'"
         )
     assert (told, open_ones) == ([], 0)
+
+
+@pytest.mark.database
+async def test_work_that_is_cancelled_while_the_server_is_frozen_ends_quietly(database_url: str):
+    """The driver would go on in a task of its own, whose failure nobody asks for."""
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, said: told.append(said["message"]))
+    bounds = DatabaseBounds(close_seconds=0.2, acquire_seconds=0.5)
+    async with open_database(database_url, bounds) as database:
+        async with database.connection() as connection:
+            backend = await connection.fetchval("SELECT pg_backend_pid()")
+        os.kill(backend, signal.SIGSTOP)
+        try:
+
+            async def ask() -> None:
+                async with database.connection() as connection:
+                    await connection.execute("SELECT 1")
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask)
+                await anyio.sleep(0.1)  # waits: until the statement is sent
+                tasks.cancel_scope.cancel()
+            await anyio.sleep(1.0)  # waits: for what the driver does beside
+        finally:
+            os.kill(backend, signal.SIGCONT)
+        gc.collect()
+        async with database.connection() as connection:
+            assert await connection.fetchval("SELECT 1") == 1
+    gc.collect()
+    assert told == []
 
 
 @pytest.mark.database

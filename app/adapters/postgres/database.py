@@ -111,15 +111,18 @@ class Database:
     async def _roll_back(self, connection: PoolConnectionProxy) -> None:
         """Roll back an open transaction, also when the begin or the commit was cancelled.
 
-        The pool would roll back as well, but reports it as a mistake of the program.
+        The pool would roll back as well, but reports it as a mistake of the program. A connection
+        that does not answer is ended: a driver that waits for it fails where nobody listens.
         """
         seconds = self.bounds.close_seconds
-        with anyio.move_on_after(seconds, shield=True), suppress(*Unreachable):
+        with anyio.move_on_after(seconds, shield=True) as scope, suppress(*Unreachable):
             # A cancelled statement may still be answered; the state is known only after that.
             with suppress(asyncpg.InFailedSQLTransactionError):
                 await connection.execute("SELECT")
             if connection.is_in_transaction():
                 await connection.execute("ROLLBACK")
+        if scope.cancelled_caught and _is_open(connection):
+            connection.terminate()
 
 
 @asynccontextmanager
