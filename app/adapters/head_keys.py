@@ -108,6 +108,12 @@ def parse_heads(content: bytes, *, place: str) -> list[SignedHead]:
     return parsed
 
 
+def check_kept(written: object, *, place: str) -> None:
+    """Raise InputError if the signature of a head, as it is written to a file, does not fit it."""
+    if written:
+        parse_heads(msgspec.json.encode(written), place=place)
+
+
 def check_keys(signed: Iterable[SignedHead], known: Iterable[str], *, place: str) -> None:
     """Raise InputError unless each head is signed with a known key."""
     trusted = set(known)

@@ -6,6 +6,10 @@ import anyio
 import pytest
 
 from app.adapters.clock import SystemClock
+from app.api.access.authorization import Authorization
+from app.api.identity.authentication import Credentials
+from app.domain.log import Actor
+from app.domain.objects.access.rules import AccessRule, Binding
 from app.service.pacing import stage
 from app.service.pacing.player import Player
 from app.service.pacing.script import PlayedSpan
@@ -18,14 +22,14 @@ REPLAY = "/redra/v1/histories/night~paced/replay"
 
 
 @asynccontextmanager
-async def playing(speed=0.0):
+async def playing(speed=0.0, own=None, **options):
     """A recording of four writes after the first state, and a server that plays it."""
-    players, clock = {}, SystemClock()
-    async with serving(players=players, clock=clock) as server:
-        await server.post("/redra/v1/histories", {"name": "night"})
+    players, clock, own = {}, SystemClock(), own or {}
+    async with serving(players=players, clock=clock, **options) as server:
+        await server.post("/redra/v1/histories", {"name": "night"}, **own)
         for name in ("a", "b", "c"):
-            await server.post(RECORDING, config_map(name, at="first"))
-        await server.put(f"{RECORDING}/a", config_map("a", at="second"))
+            await server.post(RECORDING, config_map(name, at="first"), **own)
+        await server.put(f"{RECORDING}/a", config_map("a", at="second"), **own)
         runtime = await server.histories.open("night")
         head = runtime.head
         first = StageTarget(revision=head.revision - 4, time=head.time)
@@ -169,3 +173,32 @@ async def test_no_controller_runs_where_recorded_ones_are_played():
     async with playing() as server:
         items = (await server.get("/redra/v1/histories/night~paced/controllers"))["items"]
         assert {item["state"] for item in items} == {"recorded"}
+
+
+async def test_step_to_an_object_tells_nothing_of_it_to_who_may_not_read_it():
+    """Whether a step ends at an object, and when, tells that it is there."""
+    actors = {user: Actor(user=user, groups=("system:authenticated",)) for user in ("ann", "bob")}
+    actors["root"] = Actor(user="root", groups=("system:masters",))
+    paths = AccessRule(verbs=frozenset(("get", "post")), paths=("/redra/v1/*",))
+    maps = AccessRule(
+        verbs=frozenset(("get",)), groups=frozenset(("",)), resources=frozenset(("configmaps",))
+    )
+    bindings = (
+        Binding(users=frozenset(("ann", "bob")), rules=(paths,)),
+        Binding(users=frozenset(("ann",)), rules=(maps,), namespace="default"),
+    )
+    as_user = {user: {"authorization": f"Bearer {user}"} for user in actors}
+    async with playing(
+        own=as_user["root"],
+        credentials=Credentials(tokens=actors, anonymous=None),
+        authorization=Authorization(is_open=False, policy=lambda history: bindings),
+    ) as server:
+        told = {}
+        for user in ("bob", "ann"):
+            for name in ("zzz", "c"):
+                order = {"step": {"object": f"configmap/default/{name}"}}
+                answer = await server.raw("POST", REPLAY, order, **as_user[user])
+                told[user, name] = answer.status_code
+        assert told == {
+            ("bob", "zzz"): 403, ("bob", "c"): 403, ("ann", "zzz"): 404, ("ann", "c"): 200,
+        }  # fmt: skip

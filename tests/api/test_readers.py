@@ -481,6 +481,58 @@ async def test_policy_that_is_there_is_quoted_to_readers_of_everything_alone(act
         assert said == quoting
 
 
+async def test_reasons_of_a_rule_tell_nothing_of_who_made_its_pods():
+    """The pods of a rule name a ReplicaSet, and only that names a Deployment."""
+    apps = "/h/one/apis/apps/v1/namespaces/lab"
+    owned = {"apiVersion": "apps/v1", "controller": True}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    async with filled() as server:
+        root = headers("root")
+        made = await server.post(
+            f"{apps}/deployments", {"metadata": {"name": "d-hidden"}, "spec": spec}, **root
+        )
+        owner = {**owned, "kind": "Deployment", "name": "d-hidden", "uid": made["metadata"]["uid"]}
+        meta = {"name": "r-set", "ownerReferences": [owner]}
+        made = await server.post(f"{apps}/replicasets", {"metadata": meta, "spec": spec}, **root)
+        owner = {**owned, "kind": "ReplicaSet", "name": "r-set", "uid": made["metadata"]["uid"]}
+        core = "/h/one/api/v1/namespaces/lab/pods"
+        held = pod("p-held", nodeName="node-one",
+                   resourceClaims=[{"name": "g", "resourceClaimName": "c-held"}])  # fmt: skip
+        held["metadata"] |= {"ownerReferences": [owner], "labels": {"a": "b"}}
+        uid = (await server.post(core, held, **root))["metadata"]["uid"]
+        claims = f"/h/one{DRA}/namespaces/lab/resourceclaims"
+        wanted = await server.post(claims, claim("c-held"), **root)
+        result = {"request": wanted["spec"]["devices"]["requests"][0]["name"],
+                  "driver": "other.example.com", "pool": "pool", "device": "d"}  # fmt: skip
+        wanted["status"] = {
+            "allocation": {"devices": {"results": [result]}},
+            "reservedFor": [{"resource": "pods", "name": "p-held", "uid": uid}],
+        }
+        await server.put(f"{claims}/c-held/status", wanted, **root)
+        driver = {"driver": "other.example.com"}
+        pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+        slice_ = {"metadata": {"name": "slice-two"},
+                  "spec": {**driver, "nodeName": "node-one", "pool": pool,
+                           "devices": [{"name": "d"}]}}  # fmt: skip
+        await server.post(f"/h/one{DRA}/resourceslices", slice_, **root)
+        taint = {"key": "example.com/t", "effect": "NoExecute"}
+        rule = {"metadata": {"name": "evicts"}, "spec": {"deviceSelector": driver, "taint": taint}}
+        await server.post(f"/h/one{RULES}", rule, **root)
+        named = {}
+        for reader in ("cat", "root"):
+            for part in ("why", "blast"):
+                path = f"{ONE}/{part}?kind=devicetaintrule&name=evicts"
+                answer = await server.raw("GET", path, **headers(reader))
+                assert answer.status_code == 200, answer.text
+                assert "p-held" in answer.text
+                named[reader, part] = "d-hidden" in answer.text
+        assert named == {
+            ("cat", "why"): False, ("cat", "blast"): False,
+            ("root", "why"): True, ("root", "blast"): True,
+        }  # fmt: skip
+
+
 async def test_reason_is_refused_in_the_words_of_the_real_server():
     async with filled() as server:
         refused = await server.get(f"{ONE}/{WHY}", 403, **headers("bob"))

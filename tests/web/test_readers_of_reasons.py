@@ -68,6 +68,7 @@ async def answers(incident, events, kinds):
         return views
 
     sight = Sight(
+        sees_all=False,
         reads_events=api_resources.EVENTS in kinds,
         sees=lambda event: event.type is EventType.DECISION_RECORDED or event.key[:2] in kinds,
         sees_key=lambda key: key[:2] in kinds,

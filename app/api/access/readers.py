@@ -106,6 +106,7 @@ class HistoryReader:
         """The rights for an answer about an object of a namespace, or (empty) of all."""
         return Sight(
             reads_events=self.sees_all(api_resources.EVENTS, namespace),
+            sees_all=self.sees_all(EVERYTHING),
             sees=self.sees_event,
             sees_key=self.sees,
         )

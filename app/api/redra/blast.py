@@ -10,7 +10,7 @@ from itertools import zip_longest
 import anyio
 import msgspec
 
-from app.analysis.blast import compare, world
+from app.analysis.blast import compare, sight, world
 from app.analysis.blast.compare import Change
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.blast.world import Frozen
@@ -24,23 +24,10 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey, Revision
-from app.domain.values import api_groups, api_resources
 from app.service import moments, recorded_doubts
 from app.service.chronicles import Chronicles
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
-
-UNSEEN = "objects that you may not read, such as quotas or templates of claims, take no part"
-"""The note to an answer for a reader with few rights."""
-
-
-_TOLD = frozenset((api_resources.RESOURCE_CLAIM_TEMPLATES, api_resources.RESOURCE_QUOTAS))
-_TOLD_GROUPS = frozenset((api_groups.APPS, api_groups.BATCH, api_groups.POLICY))
-"""Kinds and groups of which an answer tells, beside those that it is worked out from.
-
-Policies and what they refer to are none of them: they refuse writes of people who may not read
-them, and are not quoted.
-"""
 
 
 class BlastApi:
@@ -140,11 +127,8 @@ class BlastApi:
         def work(frozen: Frozen, goes_on: Callable[[], bool]) -> BlastRadius:
             if sees_all:
                 return question(replace(frozen, goes_on=goes_on))
-            events = tuple(
-                one for one in frozen.events if not _is_told(one[0]) or reader.sees(one[0])
-            )
-            part = question(replace(frozen, goes_on=goes_on, events=events))
-            return msgspec.structs.replace(part, notes=(*part.notes, UNSEEN))
+            part = question(replace(sight.as_seen(frozen, reader.sees), goes_on=goes_on))
+            return msgspec.structs.replace(part, notes=(*part.notes, sight.UNSEEN))
 
         # Waiting questions hold no state: it is frozen when their turn comes.
         async with self._turns:
@@ -154,7 +138,3 @@ class BlastApi:
             answer = await abandoning.in_thread(request, work, frozen)
         doubts = await self._chronicles.doubts(runtime, views)
         return recorded_doubts.doubted(answer, doubts)
-
-
-def _is_told(key: ObjectKey) -> bool:
-    return key.group in _TOLD_GROUPS or (key.group, key.resource) in _TOLD

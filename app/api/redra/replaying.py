@@ -54,8 +54,10 @@ class ReplayApi:
             problem=player.problem,
         )
 
-    async def order(self, request: HttpRequest, runtime: HistoryRuntime) -> None:
-        """Apply the order in the body. Raises NotFound, BadRequest."""
+    async def order(
+        self, request: HttpRequest, runtime: HistoryRuntime, reader: HistoryReader
+    ) -> None:
+        """Apply the order in the body. Raises NotFound, BadRequest, Forbidden."""
         player = self._players.get(runtime.info.name)
         if player is None:
             raise NotFound(
@@ -66,7 +68,7 @@ class ReplayApi:
         wanted = await reading.body(request, ReplayOrder, self._limits)
         try:
             speed = pace.parse_speed(wanted.speed) if wanted.speed else None
-            step = None if wanted.step is None else _step(wanted.step, runtime)
+            step = None if wanted.step is None else _step(wanted.step, runtime, reader)
             if speed is not None or wanted.paused is not None:
                 await player.set_pace(speed=speed, paused=wanted.paused)
             if wanted.seek != "":
@@ -79,8 +81,16 @@ class ReplayApi:
             raise BadRequest(str(problem)) from problem
 
 
-def _step(wanted: replay_models.ReplayStep, runtime: HistoryRuntime) -> StopRule:
+def _step(
+    wanted: replay_models.ReplayStep, runtime: HistoryRuntime, reader: HistoryReader
+) -> StopRule:
+    """The end of a step. Raises Forbidden for an object that the reader may not see.
+
+    That the replay reaches it, and when, would tell that it is there.
+    """
     key = edits.key_of(wanted.object, runtime.views.objects) if wanted.object else None
+    if key is not None:
+        reader.check(key)
     return StopRule(object=key, is_decision=wanted.decision)
 
 

@@ -119,8 +119,8 @@ class RedraApi:
             case "POST", ["histories", name, "replay"]:
                 await self._gate.check_may_make(actor)
                 runtime = await self._histories.open(name)
-                await self._replays.order(request, runtime)
                 own = self._authorizer.reader(runtime, actor)
+                await self._replays.order(request, runtime, own)
                 return _answer(await self._replays.state(runtime, own))
             case "POST", ["histories", name, "blast"]:
                 runtime = await self._histories.open(name)

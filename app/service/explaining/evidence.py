@@ -44,10 +44,11 @@ class Sight:
 
     `reads_events` is whether the reader may see Event objects about the subject; without it, the
     answer uses none. `sees` is whether the reader may see an event of the log, `sees_key` whether
-    an object.
+    an object, `sees_all` whether all objects.
     """
 
     reads_events: bool = True
+    sees_all: bool = True
     sees: Callable[[Event], bool] = lambda _: True
     sees_key: Callable[[ObjectKey], bool] = lambda _: True
 

@@ -367,13 +367,17 @@ async def rule(
 
 
 async def _blast(evidence: ExplainedMoment, name: str) -> "BlastRadius":
-    """The blast radius of an existing rule, computed in a thread."""
-    from app.analysis.blast import compare, world
+    """The blast radius of an existing rule among what the reader may see, computed in a thread."""
+    from app.analysis.blast import compare, sight, world
 
     now = await evidence.now()
     frozen = world.freeze(evidence.views, evidence.info, None, now)
     bounds = evidence.blast_bounds
-    return await anyio.to_thread.run_sync(compare.blast_of_rule, frozen, name, bounds)
+    if evidence.sight.sees_all:
+        return await anyio.to_thread.run_sync(compare.blast_of_rule, frozen, name, bounds)
+    seen = sight.as_seen(frozen, evidence.sight.sees_key)
+    part = await anyio.to_thread.run_sync(compare.blast_of_rule, seen, name, bounds)
+    return msgspec.structs.replace(part, notes=(*part.notes, sight.UNSEEN))
 
 
 def _explained(

@@ -218,10 +218,7 @@ class BundleWriter:
         self._lines.close()
 
     def finish(self, details: JsonObject) -> JsonObject:
-        """Write the bundle and return its manifest. `details` come from the service.
-
-        Raises InputError for a head whose signature does not fit it.
-        """
+        """Write the bundle with the service's details; returns its manifest. Raises InputError."""
         reports = details.pop("reports", [])
         readme = details.pop("readme", "")
         heads = details.pop("heads", [])
@@ -240,10 +237,7 @@ class BundleWriter:
             **details,
         }
         try:
-            if heads:
-                head_keys.parse_heads(
-                    chain.canonical_json(heads), place=f"a head kept with {details.get('name')}"
-                )
+            head_keys.check_kept(heads, place=str(details.get("name")))
             with (
                 whole_files.replacing(self._path) as partial,
                 zipfile.ZipFile(partial, "w", allowZip64=True) as archive,
