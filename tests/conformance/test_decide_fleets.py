@@ -96,6 +96,33 @@ async def test_circumstance_of_an_honest_log_accuses_nobody(change, seed, tmp_pa
 
 
 @draws.in_turn("ways")
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_removal_through_a_server_ahead_came_before_the_namespace_was_empty(
+    is_late, tmp_path
+):
+    """It has no version. A second later than what the clocks differ, the claim was still there."""
+    profile = record(tmp_path, 2736, 29)
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    draw = random.Random("divide_between_servers 2736")
+    assert honest_lines.divide_between_servers(lines, draw)
+    *_, removal = (
+        line
+        for line in lines
+        if line["objectRef"]["resource"] == "resourceclaims"
+        and line["objectRef"]["namespace"] == "team"
+    )
+    assert "finalizers" not in removal["responseObject"]["metadata"]
+    if is_late:
+        for name in ("requestReceivedTimestamp", "stageTimestamp"):
+            removal[name] = later(removal[name], 1)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    report = await _decided(profile, path)
+    unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
+    assert unproved == ({"namespaces/team"} if is_late else set())
+
+
+@draws.in_turn("ways")
 @pytest.mark.parametrize("source", ["audit.jsonl", "watch"])
 async def test_kubelets_that_are_away_accuse_nobody(source, tmp_path):
     profile = record(tmp_path, 15, 40, besides=KUBELETS)
@@ -252,19 +279,18 @@ async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, 
 
 
 @draws.in_turn("ways")
-@pytest.mark.parametrize(("second", "named"), [("30", False), ("31", False), ("33", True)])
-async def test_event_that_watch_streams_lack_came_when_its_namespace_was_to_end(
-    second, named, tmp_path
-):
-    """The pod was bound at 30 s; three seconds later no Event of that is on its way."""
-    profile = record(tmp_path, 2869, 6, besides=EDITS)
-    path = tmp_path / "watch" / "namespaces.jsonl"
-    text = path.read_text()
-    assert text.count("03:00:30Z") == 3
-    path.write_text(text.replace("03:00:30Z", f"03:00:{second}Z"))
+@pytest.mark.parametrize("lost", ["", "pod-7"])
+async def test_event_that_watch_streams_lack_came_when_its_namespace_was_to_end(lost, tmp_path):
+    """The one that is lost besides was sent two hours before that."""
+    profile = record(tmp_path, 2831, 15, besides=EDITS)
+    path = tmp_path / "watch" / "events.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if not lost or f"assigned team/{lost} " not in line]
+    assert (len(kept) < len(lines)) is bool(lost)
+    path.write_text("".join(kept))
     report = await _decided(profile, tmp_path / "watch")
     unproved = {each.subject for each in report.differences if each.reason in UNPROVED}
-    assert unproved == ({"pods/team/pod-2"} if named else set())
+    assert unproved == ({f"pods/team/{lost}"} if lost else set())
 
 
 @draws.in_turn("ways")

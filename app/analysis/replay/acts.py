@@ -52,10 +52,12 @@ class Act:
         requested = 0 if origin is None else origin.asked
         return Instant(min(requested, self.known) if requested else self.known)
 
-    @property
-    def soonest(self) -> Instant:
-        """The earliest instant at which a run can store it: after the write before it."""
-        return Instant(min(max(self.requested, self.since + 1), self.known))
+    def soonest(self, skew: int) -> Instant:
+        """The earliest instant at which a run can store it: after the write before it.
+
+        The clock that dates the request may be ahead by `skew`.
+        """
+        return Instant(min(max(self.requested - skew, self.since + 1), self.known))
 
     @property
     def words(self) -> str:

@@ -36,7 +36,7 @@ from app.analysis.replay.attempts import (
     waits_of,
 )
 from app.analysis.replay.facts import consumers
-from app.analysis.replay.instants import is_derived
+from app.analysis.replay.instants import has_version, is_derived
 from app.analysis.replay.lags import Refused, Waits
 from app.analysis.replay.traces import is_event_object
 from app.analysis.replay.variants import Succession
@@ -70,7 +70,7 @@ class RecordedPace:
         self._noted: dict[tuple[QueueKey, Instant], Act] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
-        self.waits, self._coarse = Waits((), ()), 0
+        self.waits, self._coarse, self._skew = Waits((), ()), 0, 0
         self._freed: dict[str, list[Instant]] = defaultdict(list)
         self._made_for: dict[str, list[str]] = defaultdict(list)
         self._pods: dict[str, PodCourse] = {}
@@ -119,6 +119,7 @@ class RecordedPace:
                     self._note(place, act)
         self._note_freed()
         is_coarse = 2 * self._coarse > len(self._writes)
+        self._skew = skew
         slack = tolerances.TABLE.coarse if is_coarse else skew
         waits = self.waits = waits_of(self._tries, self._writes, replace(refused, slack=slack))
         if is_coarse:
@@ -227,7 +228,7 @@ class RecordedPace:
         known = instants[number]
         act = self._noted[place, known]
         due = act.requested if act.seen is not None else known
-        due = act.soonest if as_asked else due
+        due = self._asked(act) if as_asked else due
         due = act.answered if as_answered else due
         if due <= now:
             is_single = one_by_one or act.event.stamp.observed > 0
@@ -235,6 +236,10 @@ class RecordedPace:
             if known > now:
                 self.stored_at = known if self.stored_at is None else min(known, self.stored_at)
         return due
+
+    def _asked(self, act: Act) -> Instant:
+        """The soonest instant of an act: a write without a version may have been dated late."""
+        return act.soonest(0 if has_version(act.event) else self._skew)
 
     def act_at(self, queue: str, key: tuple[str, ...], known: Instant) -> Act | None:
         """The recorded act for the key whose write others could see from the instant `known` on."""

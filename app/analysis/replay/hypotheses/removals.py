@@ -26,8 +26,8 @@ _OF_HARDWARE = (api_resources.NODES, api_resources.RESOURCE_SLICES)
 def emptied(sides: Sides, namespace: str, recorded: Trace) -> Iterator[Hypothesis]:
     """A hypothesis about claims that may have been gone when a namespace was looked at.
 
-    Their last removals were requested before that and answered after it. They have no versions of
-    their own, which would show when they were stored.
+    Their last removals were requested before that and answered after it, as far as the clocks of
+    servers agree. They have no versions of their own, which would show when they were stored.
     """
     gone = frozenset(
         key
@@ -35,7 +35,7 @@ def emptied(sides: Sides, namespace: str, recorded: Trace) -> Iterator[Hypothesi
         if key[:2] == api_resources.RESOURCE_CLAIMS and key.namespace == namespace
         if uid in recorded.removed
         if any(
-            recorded.removable[uid] <= step.time <= recorded.removed[uid]
+            recorded.removable[uid] - recorded.skew <= step.time <= recorded.removed[uid]
             for step in sides.only_again
         )
     )

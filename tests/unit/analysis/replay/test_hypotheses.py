@@ -131,12 +131,20 @@ ENDS = [
         (600_000, (), False),
         (-1, (), False),
         (0, (step(POD, FAILED),), False),
+        ((-900_000, 800_000), (), True),
+        ((400_000, 2_100_000), (), True),
+        ((600_000, 2_300_000), (), False),
+        ((-1_800_000, -1), (), False),
     ],
 )
 def test_events_about_which_a_namespace_ends_soon_may_be_refused(micros, theirs, is_likely):
-    """Only where all that only the run says comes within half a second before that."""
+    """Only where all that only the run says comes within half a second before that.
+
+    In a source without times it ended between two instants.
+    """
     recorded, again = traces()
-    recorded.ends["ns"].append((Instant(100 * SECOND + micros),) * 2)
+    first, last = micros if isinstance(micros, tuple) else (micros, micros)
+    recorded.ends["ns"].append((Instant(100 * SECOND + first), Instant(100 * SECOND + last)))
     sides = Sides(
         aspect=Aspect.SAID,
         uid="pod",
