@@ -12,6 +12,7 @@ from tests.adversary.catalogue import (
     AGREES,
     FAILS,
     MIG,
+    NOT_BLAMED,
     NOT_PASSED,
     PART,
     QUICKSTART,
@@ -67,6 +68,33 @@ def slice_made_with_a_later_generation(log: Log) -> None:
         body["metadata"]["generation"] += 5
 
     log.alter(uid_of(made), change)
+
+
+def _lose_labels_of_a_node(log: Log) -> None:
+    """The last write about a node, by which the node controller sets its labels, has no line."""
+    number = max(
+        log.find(
+            "patch",
+            "nodes",
+            by="node-controller",
+            code=200,
+            where=lambda line: "labels" in line["requestObject"].get("metadata", {}),
+        )
+    )
+    del log.lines[number]
+
+
+@alteration("wrong", TAINTS, verify=NOT_BLAMED, decide=FAILS)
+def labels_of_a_node_never_written(log: Log) -> None:
+    """The node controller leaves a node without its labels: each version has a line (4.3)."""
+    _lose_labels_of_a_node(log)
+    log.close_all()
+
+
+@alteration("lossy", TAINTS, verify=NOT_BLAMED, decide=NOT_BLAMED)
+def labels_of_a_node_in_a_lost_line(log: Log) -> None:
+    """The line is lost in which a node gets its labels: its version is left (4.3)."""
+    _lose_labels_of_a_node(log)
 
 
 def _each(log: Log, kind: str, change: Callable[[Json], None]) -> None:
