@@ -168,6 +168,21 @@ def volume_for(name):
                          "nodeSelectorTerms": [{"matchExpressions": [where]}]}}}}  # fmt: skip
 
 
+def on_second_node(name):
+    """A class that makes volumes for the second node, once a pod is there."""
+    where = {"matchLabelExpressions": [{"key": HOST, "values": ["n2"]}]}
+    delayed = {"volumeBindingMode": "WaitForFirstConsumer"}
+    return {**storage_class(name), **delayed, "allowedTopologies": [where]}
+
+
+def user_of_volume(name, **spec):
+    """A pod without devices that uses the volume claim."""
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    container = {"name": "main", "image": "x.test/w"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "lab"},
+            "spec": {"containers": [container], "volumes": volumes, **spec}}  # fmt: skip
+
+
 LARGE = cel(f"device.attributes['{D}'].gen\n  >= 4")
 REFUSED = "cannot allocate all claims"
 HOT = {"key": "x.test/hot", "effect": "NoSchedule"}
@@ -498,11 +513,20 @@ async def test_what_a_pod_names_and_somebody_deleted_is_told(gone, left, expecte
          ["PersistentVolumeClaim lab/data is Pending, of StorageClass fast, which does not exist"]),
         ([volume_claim(storageClassName="fast"), storage_class("fast")],
          ["PersistentVolumeClaim lab/data is Pending, of StorageClass fast"]),
+        ([volume_claim(storageClassName="fast"), on_second_node("fast")],
+         ["PersistentVolumeClaim lab/data is Pending, of StorageClass fast, which is for nodes "
+          f"with {HOST} In n2"]),
         ([volume_claim(volumeName="pv"), volume_for("n2")],
          ["PersistentVolumeClaim lab/data is Pending, with volume pv, which is for nodes with "
           f"{HOST} In n2"]),
+        ([volume_claim(volumeName="pv", accessModes=["ReadWriteOncePod"]), volume_for("n1"),
+          user_of_volume("first", nodeName="n1")],
+         ["PersistentVolumeClaim lab/data is Pending, with volume pv, which is for nodes with "
+          f"{HOST} In n1",
+          "PersistentVolumeClaim lab/data is for one pod (ReadWriteOncePod), and pod lab/first "
+          "uses it"]),
     ],
-    ids=["missing", "class-missing", "pending", "elsewhere"],
+    ids=["missing", "class-missing", "pending", "class-elsewhere", "elsewhere", "in-use"],
 )  # fmt: skip
 async def test_volumes_for_which_a_recorded_scheduler_refused_a_pod_are_named(claimed, told):
     """Which of a pod's volumes it is, and why, no message of a scheduler says."""
@@ -529,10 +553,13 @@ async def test_volumes_for_which_a_recorded_scheduler_refused_a_pod_are_named(cl
         ([volume_claim(storageClassName="fast"),
           {**storage_class("fast"), "volumeBindingMode": "WaitForFirstConsumer"}], ""),
         ([volume_claim(volumeName="pv"), volume_for("n2")],
-         "has volume pv, which is for other nodes"),
+         f"has volume pv, which is for nodes with {HOST} In n2"),
         ([volume_claim(volumeName="pv"), volume_for("n1")], ""),
+        ([volume_claim(storageClassName="fast"), on_second_node("fast")],
+         f"gets its volume from StorageClass fast, which is for nodes with {HOST} In n2"),
     ],
-    ids=["missing", "class-missing", "pending", "waits-for-its-pod", "elsewhere", "here"],
+    ids=["missing", "class-missing", "pending", "waits-for-its-pod", "elsewhere", "here",
+         "class-elsewhere"],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", ["persistentVolumeClaim", "ephemeral"])
 async def test_pod_that_redra_placed_without_regard_to_its_volumes_is_told(kind, claimed, why):
@@ -565,6 +592,18 @@ async def test_pod_that_redra_placed_without_regard_to_its_volumes_is_told(kind,
         "1 pod was placed without regard to its volumes (A18), and a real scheduler would refuse "
         f"it: PersistentVolumeClaim lab/{name} {why}"
     ] * bool(why)
+
+
+async def test_only_the_later_user_of_a_volume_for_one_pod_would_be_refused():
+    steps = ({"apply": [space("lab"), node("n1"), volume_for("n1"),
+                        volume_claim(volumeName="pv", accessModes=["ReadWriteOncePod"]),
+                        user_of_volume("first")]}, {"wait": 5},
+             {"apply": [user_of_volume("another")]}, {"wait": 5})  # fmt: skip
+    async with serving(store=await stored(Invented(told=(), steps=steps).incident())) as server:
+        items = (await server.get("/redra/v1/histories/default/findings"))["items"]
+    (item,) = (one for one in items if one["kind"] == "UnjudgedVolumes")
+    assert [each["name"] for each in item["objects"]] == ["another"]
+    assert item["text"].endswith("(ReadWriteOncePod), and pod lab/first uses it")
 
 
 async def test_pod_that_waits_for_something_else_is_tried_without_its_volumes():

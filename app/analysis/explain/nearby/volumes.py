@@ -19,6 +19,11 @@ from app.domain.values.fields import core, entries, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 
+_FOR_ONE_POD = "ReadWriteOncePod"
+"""The access mode of a volume claim that no two pods use at once."""
+
+_NOUN = "PersistentVolumeClaim"
+
 _UNMADE = "does not exist: the ephemeral volume controller, which makes it, is not imitated"
 
 
@@ -30,11 +35,14 @@ def reasons(views: Views, pod: JsonObject, *, is_elsewhere: bool = False) -> Ite
     """
     ordered = sorted(claims(pod), key=lambda key: not obstacle(views, pod, key, ""))
     for key in ordered[:NAMES_MAX]:
-        reason = _of_claim(views, key, views.objects.get(key))
-        if views.objects.get(key) is None and not is_elsewhere:
-            text = f"PersistentVolumeClaim {key.namespace}/{key.name} {_missing(pod, key)}"
-            reason = replace(reason, text=text)
+        claim = views.objects.get(key)
+        reason, subject = _of_claim(views, key, claim), f"{_NOUN} {key.namespace}/{key.name}"
+        if claim is None and not is_elsewhere:
+            reason = replace(reason, text=f"{subject} {_missing(pod, key)}")
         yield reason
+        if claim is not None and (rival := _rival(views, pod, claim)):
+            text = f"{subject} {_alone(rival)}"
+            yield Reason(text=text, about=rival, rests_on=(key, rival), is_kept=True)
 
 
 def refusing(views: Views, pod: JsonObject, rules: SchedulerRules) -> Iterator[Reason]:
@@ -115,20 +123,59 @@ def obstacle(views: Views, pod: JsonView, key: ObjectKey, node: str) -> str:
         return _missing(pod, key)
     if name := core.bound_volume(claim):
         volume = views.objects.get(ObjectKey(*api_resources.PERSISTENT_VOLUMES, "", name)) or {}
-        is_reached = _reaches(views, volume, node)
-        return "" if is_reached else f"has volume {name}, which is for other nodes"
+        if not _reaches(views, core.volume_nodes(volume), node):
+            return f"has volume {name}, which is for {_nodes_text(core.volume_nodes(volume))}"
+        rival = _rival(views, pod, claim)
+        return "" if rival is None else _alone(rival)
     if not (name := core.storage_class_name(claim)):
         return "is not bound"
     chosen = views.objects.get(ObjectKey(*api_resources.STORAGE_CLASSES, "", name))
     if chosen is None:
         return f"is not bound, and StorageClass {name} does not exist"
-    is_delayed = core.volume_binding_mode(chosen) == "WaitForFirstConsumer"
-    return "" if is_delayed else "is not bound"
+    if core.volume_binding_mode(chosen) != "WaitForFirstConsumer":
+        return "is not bound"
+    if _reaches(views, places := _places(chosen), node):
+        return ""
+    return f"gets its volume from StorageClass {name}, which is for {_nodes_text(places)}"
 
 
-def _reaches(views: Views, volume: JsonView, node: str) -> bool:
-    """Whether the node affinity of a volume matches a node; one that cannot be read does."""
-    required = core.volume_nodes(volume)
+def _rival(views: Views, pod: JsonView, claim: JsonView) -> ObjectKey | None:
+    """The pod that has, or had before a placed one, a volume claim which one pod alone may use."""
+    if _FOR_ONE_POD not in core.access_modes(claim):
+        return None
+    own = (meta.creation_timestamp(pod), meta.name(pod))
+    for key in views.objects.keys(*api_resources.PODS, meta.namespace(claim)):
+        other = views.objects.get(key) or {}
+        if key.name == meta.name(pod) or not core.has_node(other) or core.is_finished(other):
+            continue
+        is_earlier = (meta.creation_timestamp(other), key.name) < own
+        is_named = any(one.name == meta.name(claim) for one in claims(other))
+        if is_named and (is_earlier or not core.has_node(pod)):
+            return key
+    return None
+
+
+def _alone(rival: ObjectKey) -> str:
+    return f"is for one pod ({_FOR_ONE_POD}), and pod {rival.namespace}/{rival.name} uses it"
+
+
+def _places(storage_class: JsonView) -> JsonObject:
+    """The node selector of the nodes for which a StorageClass makes volumes; empty for all."""
+    terms: list[JsonObject] = [
+        {"matchExpressions": [{**one, "operator": "In"} for one in core.label_expressions(term)]}
+        for term in core.allowed_topologies(storage_class)
+    ]
+    return {"nodeSelectorTerms": terms} if terms else {}
+
+
+def _nodes_text(required: JsonView) -> str:
+    """The nodes of a node selector as text."""
+    terms = [*map(waits.term_text, core.node_selector_terms(required))]
+    return f"nodes with {' or '.join(terms)}" if terms else "other nodes"
+
+
+def _reaches(views: Views, required: JsonView, node: str) -> bool:
+    """Whether a node selector of volumes matches a node; one that cannot be read does."""
     tree = views.objects.get(ObjectKey(*api_resources.NODES, "", node))
     if not required or tree is None:
         return True
@@ -139,7 +186,7 @@ def _reaches(views: Views, volume: JsonView, node: str) -> bool:
 
 
 def _of_claim(views: Views, key: ObjectKey, claim: JsonObject | None) -> Reason:
-    subject = f"PersistentVolumeClaim {key.namespace}/{key.name}"
+    subject = f"{_NOUN} {key.namespace}/{key.name}"
     if claim is None:
         text = f"{subject} does not exist"
         return Reason(text=text, rests_on=(key,), denies=(key.resource,), is_kept=True)
@@ -149,7 +196,10 @@ def _of_claim(views: Views, key: ObjectKey, claim: JsonObject | None) -> Reason:
     name = core.storage_class_name(claim)
     storage_class = ObjectKey(*api_resources.STORAGE_CLASSES, "", name)
     text += f", of StorageClass {name}" if name else ", without a StorageClass"
-    is_missing = bool(name) and views.objects.get(storage_class) is None
+    chosen = views.objects.get(storage_class) if name else None
+    is_missing = bool(name) and chosen is None
+    places = _places(chosen or {})
+    text += f", which is for {_nodes_text(places)}" if places else ""
     return Reason(
         text=f"{text}, which does not exist" if is_missing else text,
         about=key,
@@ -163,8 +213,7 @@ def _of_volume(views: Views, key: ObjectKey, text: str, name: str) -> Reason:
     """The nodes that the volume of a claim is for."""
     volume = ObjectKey(*api_resources.PERSISTENT_VOLUMES, "", name)
     tree = views.objects.get(volume) or {}
-    required = core.node_selector_terms(core.volume_nodes(tree))
-    terms = [*map(waits.term_text, required)]
+    required = core.volume_nodes(tree)
     text += f", with volume {name}"
-    text += f", which is for nodes with {' or '.join(terms)}" if terms else ""
+    text += f", which is for {_nodes_text(required)}" if required else ""
     return Reason(text=text, about=key, rests_on=(key, volume), is_kept=True)

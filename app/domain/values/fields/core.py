@@ -25,6 +25,11 @@ volume_claim_name = paths.text("persistentVolumeClaim", "claimName")
 bound_volume = paths.text("spec", "volumeName")
 storage_class_name = paths.text("spec", "storageClassName")
 volume_binding_mode = paths.text("volumeBindingMode")
+allowed_topologies = paths.objects("allowedTopologies")
+label_expressions = paths.objects("matchLabelExpressions")
+"""The terms of a StorageClass that say for which nodes volumes are made, and the labels of one."""
+
+access_modes = paths.texts("spec", "accessModes")
 volume_nodes = paths.mapping("spec", "nodeAffinity", "required")
 containers_of = paths.objects("containers")
 init_containers_of = paths.objects("initContainers")
