@@ -347,19 +347,15 @@ class Clock(Protocol):
 
     def now(self) -> Instant:
         """The present instant."""
-        ...
 
     def wall(self) -> Instant:
         """The present instant as the machine has it, which may go backwards."""
-        ...
 
     def steady(self) -> int:
         """Microseconds since an arbitrary moment; not affected when the system clock is set."""
-        ...
 
     async def wait_until(self, instant: Instant) -> None:
         """Wait until `instant` or later."""
-        ...
 
 
 class UidSource(Protocol):
