@@ -264,9 +264,7 @@ class RecordedPace:
 
     def next_attempt(self, pod: str) -> Try | None:
         """The first of the attempts left of the pod; None when all were made."""
-        course = self._pods.get(pod)
-        has_next = course is not None and course.number < len(course.tries)
-        return course.tries[course.number] if course is not None and has_next else None
+        return next(iter(self.attempts_left(pod)), None)
 
     def attempts_left(self, pod: str) -> Sequence[Try]:
         """The recorded attempts of the pod that have not been made here yet, in order."""
