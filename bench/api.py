@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import figures
+from bench import figures, processes
 from bench.folder import temporary_data
 from bench.writer import claim
 
@@ -131,7 +131,9 @@ def serving(folder: Path) -> Iterator[Server]:
     """A `redra up` on a free port."""
     command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
     started = time.perf_counter()
-    server = subprocess.Popen([*command, "--data", str(folder)], stdout=subprocess.PIPE, text=True)
+    command += ["--data", str(folder)]
+    environment = processes.keeps_compiled()
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         line = server.stdout.readline()

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench import figures
+from bench import figures, processes
 from bench.api import CLAIMS, Client, Server, cpu_seconds
 from bench.folder import temporary_data
 from bench.watching import report
@@ -37,7 +37,9 @@ PATIENCE = 60.0
 def up(folder: Path, *options: str) -> Iterator[Server]:
     """A `redra up` on a free port."""
     command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0", *options]
-    server = subprocess.Popen([*command, "--data", str(folder)], stdout=subprocess.PIPE, text=True)
+    command += ["--data", str(folder)]
+    environment = processes.keeps_compiled()
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         line = server.stdout.readline()

@@ -40,6 +40,18 @@ class Memory:
         return self.main + self.projector + self.database
 
 
+def keeps_compiled() -> dict[str, str]:
+    """The environment of this process, in which programs are kept when they are compiled.
+
+    Containers often forbid that, and then each start compiles all that it imports anew: more than a
+    second of processor time that users with compiled programs do not have.
+    """
+    return {name: value for name, value in os.environ.items() if name != _UNKEPT}
+
+
+_UNKEPT = "PYTHONDONTWRITEBYTECODE"
+
+
 def usage(process: int | None = None) -> Usage:
     """The CPU time up to now of this process, or another one, and of those below it."""
     projector, database = _below(process or os.getpid())

@@ -23,6 +23,7 @@ from pathlib import Path
 from bench.api import Client, Server, cpu_seconds
 from bench.attached import created, up
 from bench.folder import temporary_data
+from bench.processes import keeps_compiled
 
 CREATORS = 16
 PODS = "/api/v1/namespaces/default/pods"
@@ -124,6 +125,7 @@ def record(kubeconfig: str, folder: Path, *options: str) -> "subprocess.Popen[st
     command = [sys.executable, "-m", "app.cli", "record", "--history", "prod", "--data"]
     return subprocess.Popen(
         [*command, str(folder), "--kubeconfig", kubeconfig, *options],
+        env=keeps_compiled(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
