@@ -96,6 +96,8 @@ class TaintsProjection(LateRows, PagedView):
         self._claims: dict[_ClaimName, _ReservedClaim] = {}
         self._holders: Multimap[DeviceId, _ClaimName] = Multimap()
         self._rows: dict[DeviceId, int] = {}
+        # Of devices with several taints, as long as no slice and no rule changes: each is a row.
+        self._listed: dict[DeviceId, list[Taint]] = {}
         self._dirty_pools: set[PoolId] = set()
         self._dirty_devices: set[DeviceId] = set()
         self._dirty_rules: set[str] = set()
@@ -183,6 +185,7 @@ class TaintsProjection(LateRows, PagedView):
         old = self._rules.pop(name, None)
         if rule is not None:
             self._rules[name] = rule
+        self._listed.clear()
         self._dirty_rules.add(name)
         if old is None or rule is None or not _same_effect(old, rule):
             for one_rule in (old, rule):
@@ -193,6 +196,8 @@ class TaintsProjection(LateRows, PagedView):
         """Update the changed pools, then touch the rows of the devices and rules that change."""
         self._take_noted()
         dirty_pools, self._dirty_pools = self._dirty_pools, set()
+        if dirty_pools:
+            self._listed.clear()
         for pool in dirty_pools:
             before, after = self._merged.pop(pool, {}), self._merge(pool)
             if after:
@@ -256,12 +261,23 @@ class TaintsProjection(LateRows, PagedView):
                     if self._taints(rule, (*pool, name)):
                         yield (*pool, name)
 
+    def _held_under(self, rule: TaintRule) -> Iterable[DeviceId]:
+        """The held devices that a rule may taint, in order: of a rule for one device that alone."""
+        if rule.selects and rule.driver and rule.pool and rule.device:
+            device = rule.driver, rule.pool, rule.device
+            return (device,) if self._holders.of(device) else ()
+        return sorted(self._holders)
+
     def _compute(self, table: str, key: RowKey) -> Row | None:
         if table == RULES.name:
             rule = self._rules.get(str(key[0]))
             return None if rule is None else self._rule_row(str(key[0]), rule)
         device = cast(DeviceId, key[:3])
-        merged = list(self._taints_of(device))
+        merged = self._listed.get(device)
+        if merged is None:
+            merged = list(self._taints_of(device))
+            if len(merged) > 1:
+                self._listed[device] = merged
         position = int(key[3])
         if not 0 <= position < len(merged):
             return None
@@ -278,7 +294,7 @@ class TaintsProjection(LateRows, PagedView):
 
     def _rule_row(self, name: str, rule: TaintRule) -> Row:
         matched = list(self._matched(rule))
-        allocated = (device for device in sorted(self._holders) if self._taints(rule, device))
+        allocated = (device for device in self._held_under(rule) if self._taints(rule, device))
         concerned = list(self._concerned(rule.taint, allocated))
         pods = {(claim[0], pod) for claim, row in concerned for pod in row["pods"]}
         return {

@@ -1,6 +1,7 @@
 import pytest
 
 from projections.taints import TaintsProjection
+from tests.counting import counted
 from tests.unit.projections.log_of import LogOf, allocation, device, reserved, slice_spec, taint
 
 
@@ -154,3 +155,50 @@ def test_a_rule_concerns_a_claim_whose_device_is_gone(log: LogOf) -> None:
 def test_devices_of_an_older_generation_have_no_taints_in_force(log: LogOf) -> None:
     log.put("slice", "s3", spec=slice_spec("p", device("b"), generation=2))
     assert log.view.row("view_taints", ("d", "p", "a", 0)) is None
+
+
+def test_rows_of_a_device_take_time_by_their_number(log: LogOf) -> None:
+    """Each row of a device listed all of its taints, so a hundred rules cost ten thousand looks."""
+
+    def calls(rules: int) -> int:
+        made = LogOf(TaintsProjection())
+        made.put("slice", "s", spec=slice_spec("p", device("a")))
+        for number in range(rules):
+            rule(made, f"r{number:03}", pool="p")
+        keys = [("d", "p", "a", number) for number in range(rules)]
+        rows, count = counted(lambda: [made.view.row("view_taints", key) for key in keys])
+        assert [row and row["rule"] for row in rows] == [f"r{each:03}" for each in range(rules)]
+        return count
+
+    assert calls(60) < 2.5 * calls(30)
+
+
+def test_listed_taints_of_a_device_are_those_of_now(log: LogOf) -> None:
+    rule(log, "b", pool="p")
+    assert log.part("view_taints", "d", "p", "a", 1, columns="rule") == ["b"]
+    rule(log, "a", device="a")
+    assert log.part("view_taints", "d", "p", "a", 1, columns="rule") == ["a"]
+    log.put("slice", "s1", spec=slice_spec("p", device("a")))
+    assert log.part("view_taints", "d", "p", "a", 1, columns="rule") == ["b"]
+    assert log.view.row("view_taints", ("d", "p", "a", 2)) is None
+    log.delete("rule", "a")
+    assert log.part("view_taints", "d", "p", "a", 0, columns="rule") == ["b"]
+
+
+def test_rule_for_one_device_counts_its_claims_without_a_look_at_all_that_are_held() -> None:
+    def calls(held: int) -> int:
+        made = LogOf(TaintsProjection())
+        devices = [device(f"d{number:03}") for number in range(held)]
+        made.put("slice", "s", spec=slice_spec("p", *devices))
+        for number in range(held):
+            made.put("claim", f"ns/c{number}", status=reserved(allocation(f"p/d{number:03}"), "x"))
+        rule(made, "r", driver="d", pool="p", device="d001")
+        rule(made, "unheld", driver="d", pool="p", device="other")
+        assert made.part("view_taint_rules", "unheld", columns="allocated pods") == [0, 0]
+        row, count = counted(made.view.row, "view_taint_rules", ("r",))
+        assert row is not None
+        assert (row["allocated"], row["pods"]) == (1, 1)
+        return count
+
+    # What the rule taints is looked for among the devices of its pool.
+    assert calls(80) < calls(40) + 40 * 4
