@@ -159,7 +159,8 @@ ENTRIES = (
         formats=_AUDIT,
         detected_by=(
             "audit events in records with `=>`, as fluent-bit and fluentd show them, also over "
-            "many lines (rubydebug of Logstash), and as texts in an array or on lines"
+            "many lines (rubydebug of Logstash), and as texts "
+            "in an array or on lines"
         ),
         gives="as an audit log",
         lacks="records with a quote in a field, which fluent-bit does not escape",
