@@ -280,6 +280,7 @@ def _decoded(text: str) -> Any:
         return None
 
 
+KINDLESS = "an object without its kind, which neither its fields nor its file tell"
 _PHASES = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
 
 
@@ -316,6 +317,15 @@ def of_fields(tree: JsonView) -> tuple[str, str] | None:
         kind = "ResourceClaim" if inner is spec else "ResourceClaimTemplate"
         return f"{api_groups.RESOURCE}/v1alpha2", kind
     return None
+
+
+def unnamed(tree: JsonView) -> Iterator[str]:
+    """The loss of a stored object whose kind neither it nor its fields tell."""
+    metadata = tree.get("metadata")
+    if tree.get("kind") or not isinstance(metadata, dict) or not is_stored(metadata):
+        return
+    if ("spec" in tree or "status" in tree) and of_fields(tree) is None:
+        yield KINDLESS
 
 
 def is_stored(metadata: JsonView) -> bool:

@@ -391,7 +391,7 @@ class Finder:
             if states:
                 self._notes.pass_over(source.name, managed_states.REASON, states)
             logged = _logged(part)
-            unread = managed_states.unread(part.value)
+            unread = chain(managed_states.unread(part.value), kinds.unnamed(part.value))
             for problem in (*admissions.requests(part.value).problems, *unread):
                 mixture.damaged.append(InputError(problem, place=place))
             for each in logged:

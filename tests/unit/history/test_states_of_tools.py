@@ -154,6 +154,17 @@ def test_stored_object_whose_kind_nothing_tells_is_lost(tmp_path):
     assert (keys(records), lost) == ([("Pod", "shop", "web-1")], [NO_KIND])
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+def test_stored_objects_whose_kind_a_filter_left_out_are_lost(tmp_path, indent):
+    """What `jq '.items[] | {metadata, spec}'` leaves: each comes in, or is named."""
+    bare = [{"metadata": tree["metadata"], "spec": tree.get("spec")} for tree in truth.objects()]
+    text = "".join(json.dumps(each, indent=indent) + "\n" for each in bare)
+    records, _, lost = read(tmp_path, "all.json", text)
+    claim, part = ("ResourceClaim", "shop", "claim"), ("ResourceSlice", "", "n1-gpu")
+    assert keys(records) == [claim, part]
+    assert lost == [NO_KIND] * (len(bare) - 2)
+
+
 def managed(name, *states):
     instances = [{"schema_version": 1, "attributes": each} for each in states]
     return {"mode": "managed", "type": name, "name": "x", "instances": instances}

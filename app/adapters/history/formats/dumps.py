@@ -109,7 +109,7 @@ def read(
 def _unread(tree: JsonObject) -> str:
     """The loss that a document is which is an object, and shows too little; empty for others."""
     if not meta.kind(tree) and kinds.is_stored(meta.metadata(tree)):
-        return "an object without its kind, which neither its fields nor its file tell"
+        return kinds.KINDLESS
     is_flat = "metadata" in tree and tree["metadata"] is None and isinstance(tree.get("name"), str)
     return FLAT if is_flat and meta.api_version(tree) else ""
 
