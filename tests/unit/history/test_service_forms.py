@@ -7,6 +7,7 @@ import json
 import pytest
 
 from app.domain.log.records import Op
+from app.domain.values import timestamps
 from tests.unit.history.test_logged_events import POD, klog
 from tests.unit.history.test_wrapped_texts import AT, FAILURE, LINES, keys, read
 from tests.unit.history.worlds import audit, tree
@@ -144,6 +145,36 @@ def test_lines_of_logs_are_read_from_the_same_forms(tmp_path, wrap):
     [attempt] = [each for each in records if each.verb == "unschedulable"]
     assert attempt.message.endswith("1 cannot allocate all claims.")
     assert FAILURE in text or json.dumps(FAILURE)[1:-1] in text
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "node-1: ",
+        "kube-scheduler-m kube-scheduler ",
+        "kube-system kube-scheduler-m kube-scheduler ",
+        "[kube-scheduler-m] ",
+        "[kube-scheduler-m kube-scheduler] ",
+        "[pod/kube-scheduler-m/kube-scheduler] ",
+        "Jan 02 03:04:05 m kube-scheduler[12]: ",
+        "2026-01-02T03:04:05+0000 m kube-scheduler[12]: ",
+    ],
+)
+def test_lines_of_klog_in_json_are_read_behind_the_names_of_their_source(tmp_path, prefix):
+    pod = {"name": "web-1", "namespace": "shop"}
+    attempt = {"ts": 1767323045000.002, "caller": "scheduler/schedule_one.go:83", "v": 3}
+    attempt |= {"msg": "Attempting to schedule pod", "pod": pod}
+    failure = attempt | {"msg": "Unable to schedule pod; no fit; waiting", "err": "0/1 nodes"}
+    text = "".join(f"{prefix}{dense(each)}\n" for each in (attempt, failure))
+    records, lost = read(tmp_path, text, at=AT)
+    assert [(each.verb, each.namespace, each.name) for each in records] == [
+        ("attempt", "shop", "web-1"),
+        ("unschedulable", "shop", "web-1"),
+    ]
+    assert {timestamps.seconds_text(each.observed_at) for each in records} == {
+        "2026-01-02T03:04:05Z"
+    }
     assert lost == []
 
 

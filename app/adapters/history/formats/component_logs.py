@@ -101,8 +101,8 @@ _BEGINS = re.compile(
 _CUT_JSON = re.compile(r'\{"[^\n]{0,200}?"msg":')
 """The beginning of a line of klog in JSON."""
 
-_NAMED_JSON = re.compile(r"^[\w.-]+: (?=\{\"ts\":)")
-"""The node before a line in JSON, as tools that show the logs of several nodes write it."""
+_NAMED_JSON = re.compile(r"^(?:[\w.:+/\[\]-]{1,253} +){1,6}(?=\{\"ts\":)")
+"""What stands before a line in JSON: a node, a pod and its container, the head of a journal."""
 
 _STAMPED_IN = (
     *("time", "timestamp", "@timestamp", "date", "__REALTIME_TIMESTAMP"),
