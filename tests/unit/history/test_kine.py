@@ -192,7 +192,38 @@ def json_array(path):
     return path
 
 
-EXPORTS = [export, digits, quoted, json_lines, json_array, bare_lines]
+def aligned(path):
+    """As psql shows a table."""
+    rows = [[" id", " name ", " created ", " deleted ", " prev_revision ", " value"]]
+    rows += [[f" {part} " for part in (*row[:5], f"\\x{row[5].hex()}")] for row in ROWS]
+    lines = ["|".join(row).rstrip() for row in rows]
+    lines.insert(1, "----+------+---------+---------+---------------+-------")
+    path.write_text("\n".join([*lines, f"({len(ROWS)} rows)", "", ""]))
+    return path
+
+
+def with_bars(path):
+    """As sqlite3 exports hex(value), and psql with -A, which counts the rows."""
+    text = digits(path).read_text().replace(",", "|")
+    path.write_text(f"{text}({len(ROWS)} rows)\n")
+    return path
+
+
+def with_tabs(path):
+    """As mysql writes hex(value) into a file."""
+    path.write_text(digits(path).read_text().replace(",", "\t"))
+    return path
+
+
+def with_marked_digits(path):
+    """As mysql with --binary-as-hex writes it."""
+    path = _exported(path, lambda content: f"0x{content.hex().upper()}")
+    path.write_text(path.read_text().replace(",", "\t"))
+    return path
+
+
+EXPORTS = [aligned, with_bars, with_tabs, with_marked_digits]
+EXPORTS += [export, digits, quoted, json_lines, json_array, bare_lines]
 
 
 @pytest.mark.parametrize("write", [database, *EXPORTS, *DUMPS])

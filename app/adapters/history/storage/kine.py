@@ -151,6 +151,12 @@ def _dumped(source: ByteSource, notes: Notes) -> list[KineRow]:
     return sorted(rows, key=lambda row: row.id)
 
 
+_SEPARATORS = (",", "\t", "|")
+"""What stands between the cells of an export; psql and sqlite3 have bars, mysql has tabs."""
+_SPACES = re.compile(r"(?<![^|\t]) ++|(?<! ) ++(?=[|\t\r]|$)")
+_NO_ROW = re.compile(r"[-+]+\s*|\(\d+ rows?\)\s*")
+
+
 def _exported(source: ByteSource) -> Iterator[KineRow]:
     """The rows of an export in CSV, or in JSON as an array or one object a line."""
     for line, row in _json_rows(source) if _is_json(source) else _csv_rows(source):
@@ -170,7 +176,13 @@ def _exported(source: ByteSource) -> Iterator[KineRow]:
 
 
 def _csv_rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
-    reader = csv.DictReader(io.StringIO(source.whole().decode("utf-8", "replace")))
+    text = source.whole().decode("utf-8", "replace")
+    titles = text.partition("\n")[0]
+    mark = next((each for each in _SEPARATORS if each in titles), ",")
+    if mark != ",":
+        # Each line keeps its number; a line without cells is none to the reader.
+        text = "\n".join(map(_cells, text.split("\n")))
+    reader = csv.DictReader(io.StringIO(text), delimiter=mark)
     absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if absent:
         raise InputError(
@@ -178,7 +190,13 @@ def _csv_rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
             place=source.name,
             cure=f"export {', '.join(COLUMNS)} with a header line",
         )
-    yield from enumerate(reader, start=2)
+    for row in reader:
+        yield reader.line_num, row
+
+
+def _cells(line: str) -> str:
+    """A row of psql or mysql without the spaces around its cells; empty for a rule or a count."""
+    return "" if _NO_ROW.fullmatch(line) else _SPACES.sub("", line)
 
 
 def _is_json(source: ByteSource) -> bool:
