@@ -111,10 +111,11 @@ def test_findings_are_those_of_the_page(data: Path) -> None:
     ranks = [line.partition(":")[0] for line in lines if not line.startswith("  ")][:-1]
     assert ranks == sorted(ranks, key=["error", "warning", "notice"].index)
     assert {one["severity"] for one in defects} <= {*ranks}
-    # The command below each finding with objects explains the first of them.
+    # The command below each finding explains the first of its objects.
     asked = [line.split()[1:] for line in lines if line.startswith("  redra why ")]
-    firsts = [item["objects"][0] for item in items if item["objects"]]
-    assert [words[1].partition("/")[2] for words in asked] == [one["name"] for one in firsts]
+    firsts = [item["objects"][0]["name"] for item in items if item["objects"]]
+    firsts += [one["objects"][0].rpartition("/")[2] for one in defects]
+    assert sorted(words[1].partition("/")[2] for words in asked) == sorted(firsts)
     for words in asked:
         assert redra(*words, data=data)[0] == 0
     code, out, _ = redra("findings", "maintenance", "--at", "3", data=data)

@@ -280,7 +280,7 @@ def findings_lines(
                 lines += _finding_lines(item, history)
         for one in defects:
             if one["severity"] == severity.value:
-                lines += _defect_lines(one)
+                lines += _defect_lines(one, history)
     if answer.omitted:
         lines.append(f"{counts.of(answer.omitted, 'finding')} of lower severity left out")
     if defects:
@@ -315,17 +315,30 @@ def _subject_text(one: "Subject") -> str:
     return f"{one.resource}/{name} ({one.revision})"
 
 
-def _defect_lines(one: Mapping[str, Any]) -> list[str]:
-    """The lines of a sighted known defect: title, objects, and the command for details."""
-    title = one.get("title", one["incident"])
-    objects = ", ".join(one["objects"][:_OBJECTS_MAX])
-    more = len(one["objects"]) - _OBJECTS_MAX
+def _defect_lines(one: Mapping[str, Any], history: str) -> list[str]:
+    """The lines of a sighted known defect: title, objects, and the commands for details."""
+    title, objects = one.get("title", one["incident"]), list(map(_place, one["objects"]))
+    shown = ", ".join(f"{resource}/{name}" for resource, name in objects[:_OBJECTS_MAX])
+    more = len(objects) - _OBJECTS_MAX
+    asks = []
+    if objects:
+        resource, place = objects[0]
+        namespace, slash, name = place.rpartition("/")
+        what = f"{resource}/{name} -n {namespace}" if slash else f"{resource}/{name}"
+        asks = [f"  redra why {what} --history {history} --at {one['revision']}"]
     return [
         f"{one['severity']}: known defect ({one['certainty']}): {title}",
-        f"  {counts.of(one['times'], 'time')}, revision {one['revision']}: {objects}"
+        f"  {counts.of(one['times'], 'time')}, first at revision {one['revision']}: {shown}"
         + (f" and {more} more" if more > 0 else ""),
+        *asks,
         f"  redra incidents show {one['incident']}",
     ]
+
+
+def _place(named: str) -> tuple[str, str]:
+    """Resource and name of an object; reports name it `RESOURCE.GROUP/NAMESPACE/NAME`."""
+    resource, _, place = named.partition("/")
+    return resource.partition(".")[0], place
 
 
 def map_lines(answer: "DeviceMap", absent: str, *, with_devices: bool) -> list[str]:

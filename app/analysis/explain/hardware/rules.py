@@ -83,7 +83,7 @@ def reasons(
         *(() if hits else missed(views, tree)),
         Reason(text=text if is_on else f"it would set {text}", count=len(matched), issues=issues),
         *(_by_fate(hits) if is_on else ()),
-        *(_unclaimed(views, matched) if is_on else ()),
+        *(_unclaimed(views, matched) if is_on and hits else ()),
     ]
     claims = [f"claim {hit.key.namespace}/{hit.key.name} {hit.text}" for hit in hits]
     return RuleFindings(
@@ -181,7 +181,10 @@ def _hit(
 
 def _by_fate(hits: Sequence[_Hit]) -> Iterator[Reason]:
     if not hits:
-        yield Reason(text="no allocated claim has one of them", denies=("resourceclaims",))
+        yield Reason(
+            text="no allocated claim has one of them, so nobody is evicted",
+            denies=("resourceclaims",),
+        )
     for fate in TaintFate:
         alike = [hit for hit in hits if hit.fate is fate]
         if not alike:
@@ -202,6 +205,7 @@ def _by_fate(hits: Sequence[_Hit]) -> Iterator[Reason]:
 
 
 def _unclaimed(views: LiveViews, matched: Sequence[DeviceId]) -> Iterator[Reason]:
+    """The devices of a rule without a claim, beside others of it that claims have."""
     free = [place for place in matched if not views.allocated.holders(place)]
     if free:
         names = ["/".join(place) for place in free]
