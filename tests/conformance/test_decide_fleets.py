@@ -263,6 +263,7 @@ async def test_routine_of_a_cluster_accuses_nobody(seed, acts, source, tmp_path)
         (2011, 4, "audit.jsonl"),
         (2394, 10, "audit.jsonl"),
         (2867, 15, "watch"),
+        (2778, 6, "audit.jsonl"),
     ],
 )
 async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, tmp_path):
@@ -272,10 +273,35 @@ async def test_edits_amid_what_controllers_do_accuse_nobody(seed, acts, source, 
     nothing hinders; it was made anew before the pod was tried (2009), which was before the answers
     to all that (2025), or to the claim alone (2394). The last claim of a namespace was marked and
     removed before the answers that say so (2011). A namespace began to end in the second in which
-    its pod was bound, so that the Event of that was refused (2867).
+    its pod was bound, so that the Event of that was refused (2867). Another pod was placed while
+    the device of a pod whose claim was removed counted as in use (2778).
     """
     profile = record(tmp_path, seed, acts, besides=EDITS)
     await _accuses_nobody(profile, tmp_path / source, acts)
+
+
+@draws.in_turn("ways")
+@pytest.mark.parametrize("node", ["n0", "n1"])
+async def test_devices_of_a_pod_whose_claim_was_removed_were_in_use_where_it_was_nominated(
+    node, tmp_path
+):
+    """If the pod was nominated for another node, the device was free for the next one."""
+    profile = record(tmp_path, 2788, 9, besides=EDITS)
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    nomination = next(
+        line
+        for line in lines
+        if line["objectRef"]["name"] == "pod-8" and line["objectRef"]["subresource"] == "status"
+    )
+    assert nomination["responseObject"]["status"]["nominatedNodeName"] == "n0"
+    nomination["responseObject"]["status"]["nominatedNodeName"] = node
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    store, settings = stores.memory_store(), _settings(profile)
+    history = await replays.load_files(store, settings, (path,))
+    verified = await replays.verify(store, settings, history, "", lambda *_: None)
+    assert (verified.outcome is VerifyOutcome.FAILED) is (node != "n0")
+    assert len(verified.allocations.differences) == (node != "n0")
 
 
 @draws.in_turn("ways")

@@ -1,8 +1,9 @@
 """Claims that may have been decided without an allocation of theirs ever being written.
 
 The devices that a scheduler chose for them are in use in its memory alone: near the end of a
-recording, and where a pod is deleted while the requests about it wait for the client's rate limit.
-Such a request is refused when it is sent at last. Until then other pods get other devices.
+recording, and where a pod is deleted while the requests about it wait for the client's rate limit,
+or the claim of a pod that is nominated for a node already. Such a request is refused when it is
+sent at last. Until then other pods get other devices.
 
 Example: a pod gets device a, and is deleted a second later. The next pod has been given b by then.
 """
@@ -28,6 +29,8 @@ from projections import outlines
 
 _OF_ENDS = re.compile(rb'"(?:deletionTimestamp|Failed|Succeeded)"')
 """What the body of a pod holds that is marked for deletion, or has finished."""
+
+_NOMINATED = b'"nominatedNodeName"'
 
 
 class WaitingPod(NamedTuple):
@@ -64,18 +67,39 @@ class UnwrittenClaims:
         self._in_flight = in_flight
         # The claims of pods that ended without a node, as they were then.
         self._ended: deque[PodInVain] = deque()
+        # The pods that are nominated for a node, by their claims.
+        self._nominated: dict[ObjectKey, ObjectKey] = {}
 
     def follow(self, event: Event) -> None:
         """Remember the claims of a pod that ends without a node: no scheduler takes it up again.
 
-        A finalizer keeps a pod that was marked for deletion; its end is that mark.
+        A finalizer keeps a pod that was marked for deletion; its end is that mark. A pod that is
+        nominated for a node gets none when its claim is removed before its devices are written.
         """
-        if event.key[:2] != api_resources.PODS or not _may_be_end(event):
+        if event.key[:2] == api_resources.RESOURCE_CLAIMS:
+            self._follow_claim(event)
+        elif event.key[:2] == api_resources.PODS:
+            if _may_be_end(event):
+                self._note_end(event, event.key)
+            elif _NOMINATED in event.body:
+                for named in pods.named_claims(pods.facts(event.object)):
+                    place = ObjectKey(
+                        *api_resources.RESOURCE_CLAIMS, event.key.namespace, named.name or ""
+                    )
+                    self._nominated[place] = event.key
+
+    def _follow_claim(self, event: Event) -> None:
+        if event.type is not EventType.OBJECT_DELETED:
             return
-        pod = self._views.objects.get(event.key)
+        place, claim = self._nominated.pop(event.key, None), self._views.objects.get(event.key)
+        if place is not None and claim is not None and not dra.allocation(claim):
+            self._note_end(event, place)
+
+    def _note_end(self, event: Event, place: ObjectKey) -> None:
+        pod = self._views.objects.get(place)
         if pod is None or core.has_node(pod) or pods.is_done(pod):
             return
-        now, waiting = event.stamp.time, self._waiting(event, event.key, pod)
+        now, waiting = event.stamp.time, self._waiting(event, place, pod)
         self._ended.append(PodInVain(event.revision, now, waiting))
         while self._ended[0].time < now - WINDOW - WAIT_MAX:
             self._ended.popleft()
