@@ -317,8 +317,9 @@ class GroupWriter:
         except BaseException as problem:
             stopped = LogUnavailable("the writer was stopped")
             if isinstance(problem, anyio.get_cancelled_exc_class()):
-                # The commit may have been on its way: who is refused tries again.
-                with anyio.move_on_after(STOP_SECONDS, shield=True), suppress(LogError):
+                # The commit may have been on its way: who is refused tries again. Whatever the look
+                # meets, as when the history is deleted, the callers are answered.
+                with anyio.move_on_after(STOP_SECONDS, shield=True), suppress(Exception):
                     await self._settle_failure(batch.requests, stopped)
             for request in batch.requests:
                 if not request.is_settled:

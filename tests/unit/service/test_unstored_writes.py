@@ -17,6 +17,8 @@ class FullLog:
         self._log: object = None
         self.problem: Exception | None = None
         self.silence: anyio.Event | None = None
+        self.appending = anyio.Event()
+        self.is_slow = False
 
     def around(self, log: object) -> "FullLog":
         """This log, around another one."""
@@ -30,6 +32,9 @@ class FullLog:
         """The new head, unless there is no room."""
         if self.problem is not None:
             raise self.problem
+        if self.is_slow:
+            self.appending.set()
+            await anyio.sleep_forever()  # waits: until it is cancelled
         return await self._log.append(*values, **named)
 
     async def head(self, history: int) -> object:
@@ -68,3 +73,24 @@ async def test_health_says_since_when_the_log_is_silent() -> None:
         with anyio.fail_after(PATIENCE_SECONDS):
             while (await server.raw("GET", "/readyz")).text != "ok":  # noqa: ASYNC110
                 await anyio.sleep(0.05)  # waits: for the next poll
+
+
+async def test_write_of_a_history_that_is_deleted_meanwhile_is_answered() -> None:
+    """Whether its event was stored cannot be looked up: the history is gone."""
+    log = FullLog()
+    async with serving(around_log=log.around) as server:
+        await server.histories.create_cluster("night")
+        await server.get(f"/h/night{CONFIG_MAPS}")
+        log.is_slow = True
+
+        async def write() -> None:
+            answer = await server.post(f"/h/night{CONFIG_MAPS}", config_map("a"), 503)
+            assert answer["message"] == "the writer was stopped"
+
+        with anyio.fail_after(PATIENCE_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(write)
+                await log.appending.wait()
+                await server.call("DELETE", "/redra/v1/histories/night", None, 200)
+        log.is_slow = False
+        await server.get(f"/h/night{CONFIG_MAPS}", 404)
