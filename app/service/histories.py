@@ -365,6 +365,7 @@ class Histories:
             if isinstance(problem, LogUnavailable | NotFound):
                 # No database answers, or the history was deleted while it was read.
                 raise problem from mistake
+            await self.head(info)  # of a fork that was deleted, its parents' events are left
             # Any error counts: the content of one log must not keep the others from being served.
             cause = await self._note_broken(info, head, mistake)
             raise HistoryBroken(info.name, cause) from mistake

@@ -8,9 +8,10 @@ import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.views import LiveViews
-from app.domain.errors import HistoryBroken, NotFound
-from app.domain.log import Draft
+from app.domain.errors import ChainBroken, HistoryBroken, NotFound
+from app.domain.log import Draft, Revision
 from app.domain.log.chain import seal
+from app.service.runtime import HistoryRuntime
 from app.workers import reopening
 from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
 from tests.contracts.restoring import restore_older
@@ -111,6 +112,22 @@ async def test_history_that_is_deleted_while_all_are_listed_is_left_out(headless
         delete(night.id)
         assert await reopening.open_active(server.histories, 3_600) == []
         assert [item["name"] for item in (await server.get(HISTORIES))["items"]] == ["default"]
+
+
+async def test_history_that_is_deleted_while_it_is_read_is_not_broken(monkeypatch):
+    """What is left of a fork are its parents' events, which do not fit to its settings."""
+    async with serving() as server:
+        await server.histories.create_cluster("night")
+        await server.histories.close("night")
+
+        async def load(runtime):
+            await runtime.log.delete_history(runtime.info.id, at=runtime.info.created, by="alice")
+            raise ChainBroken(Revision(2), "its settings are not those of its first event")
+
+        monkeypatch.setattr(HistoryRuntime, "load", load)
+        with pytest.raises(NotFound):
+            await server.histories.open("night")
+        assert list(server.histories.broken()) == []
 
 
 async def test_broken_history_is_not_folded_again_before_its_log_changes(request, monkeypatch):
