@@ -146,7 +146,7 @@ async def test_object_of_another_moment_is_not_found_and_said_to_be_there():
          "there is no kind 'DeviceTaintRul'; do you mean devicetaintrule"),
         ({"objects": [{"kind": "Lease", "apiVersion": "v1"}]}, "Lease changes no devices; use "),
         ({"objects": [{"kind": "secret", "apiVersion": "v1"}]}, "Secret changes no devices; use "),
-        ({"objects": [{"kind": "node", "apiVersion": "v1"}]}, "there is no kind 'node'; write "),
+        ({"objects": [{"kind": "node", "apiVersion": "v1"}]}, "no kind 'node'; write Node"),
         ({"objects": [{"apiVersion": "v1"}]}, "an object without kind changes no devices; use "),
     ],
 )  # fmt: skip
