@@ -58,6 +58,12 @@ class CauseSettings:
         ge=1,
         description="Events after such a refusal that are searched for allocations in flight",
     )
+    refusal_choices_max: int = setting(
+        1_000,
+        ge=0,
+        description="Choices of nodes that a scheduler may not have known, up to which all are "
+        "tried; of more, none is",
+    )
     refusal_allocations_max: int = setting(
         4, ge=0, description="Allocations after which the nodes are tried again, one by one"
     )
@@ -267,6 +273,12 @@ class WriterSettings:
     write_queue_max: int = setting(10_000, ge=1, description="Writes that may wait in one process")
     write_forms_max: int = setting(512, ge=0, description="Forms kept of created pods and claims")
     write_retries_max: int = setting(20, ge=1, description="Times a batch is decided again")
+    write_stop_seconds: float = setting(
+        2.0,
+        gt=0,
+        description="Longest time in which a writer that is stopped looks whether its last batch "
+        "was stored",
+    )
     object_bytes_max: int = setting(
         3 * 1024 * 1024, ge=1024, description="Largest object that clients may store"
     )

@@ -155,6 +155,7 @@ def runtime_bounds(settings: Settings) -> RuntimeBounds:
             halved_min=settings.batch_halved_min,
             queue_max=settings.write_queue_max,
             retries_max=settings.write_retries_max,
+            stop_seconds=settings.write_stop_seconds,
             object_bytes_max=settings.object_bytes_max,
         ),
         watch_queue_max=settings.watch_queue_max,

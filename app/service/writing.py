@@ -62,9 +62,6 @@ from app.service.cluster_clock import ClusterClock
 
 _log = logging.getLogger("redra")
 
-STOP_SECONDS = 2.0
-"""The time in which a writer that is stopped looks whether its last append was stored."""
-
 _CLOSED = "the server is stopping, or is reading the history again"
 
 
@@ -97,7 +94,8 @@ class WriterBounds:
     `batch_max` commands are decided and committed together. From `halved_min` commands on, those
     that arrive at once are committed in two halves. `queue_max` commands may wait; more are refused
     with LogUnavailable. A batch is decided again at most `retries_max` times after losing
-    the head. A client's write may not make an object larger than `object_bytes_max`, as stored
+    the head. A writer that is stopped looks for `stop_seconds` whether its last batch was
+    stored. A client's write may not make an object larger than `object_bytes_max`, as stored
     (TooLarge). This limit does not apply to controllers, which write only small parts of objects
     that others made.
     """
@@ -106,6 +104,7 @@ class WriterBounds:
     halved_min: int = 64
     queue_max: int = 10_000
     retries_max: int = 20
+    stop_seconds: float = 2.0
     object_bytes_max: int = 3 * 1024 * 1024
 
 
@@ -319,7 +318,10 @@ class GroupWriter:
             if isinstance(problem, anyio.get_cancelled_exc_class()):
                 # The commit may have been on its way: who is refused tries again. Whatever the look
                 # meets, as when the history is deleted, the callers are answered.
-                with anyio.move_on_after(STOP_SECONDS, shield=True), suppress(Exception):
+                with (
+                    anyio.move_on_after(self._bounds.stop_seconds, shield=True),
+                    suppress(Exception),
+                ):
                     await self._settle_failure(batch.requests, stopped)
             for request in batch.requests:
                 if not request.is_settled:

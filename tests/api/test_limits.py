@@ -106,6 +106,7 @@ CHANGED_OF_WRITERS = {
     "batch_halved_min": 12,
     "write_queue_max": 13,
     "write_retries_max": 14,
+    "write_stop_seconds": 3.5,
     "object_bytes_max": 1_500,
 }
 

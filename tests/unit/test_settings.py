@@ -88,7 +88,7 @@ def test_process_with_the_environment_of_settings_has_these_settings() -> None:
 def test_bounds_of_a_question_are_those_of_the_settings() -> None:
     assert bounds.explain_bounds(Settings()) == ExplainBounds()
     names = [name for name in Settings.defaults() if name.startswith(("cause_", "refusal_"))]
-    assert len(names) == 10
+    assert len(names) == 11
     turned = bounds.explain_bounds(Settings(**dict.fromkeys(names, 3)))
     assert {name: getattr(turned, name) for name in names} == dict.fromkeys(names, 3)
 

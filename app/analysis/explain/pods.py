@@ -75,6 +75,7 @@ class ExplainBounds:
     cause_pool_slices_max: int = 200
     refusal_nodes_max: int = 200
     refusal_events_max: int = 200
+    refusal_choices_max: int = 1_000
     refusal_allocations_max: int = 4
 
 

@@ -28,6 +28,7 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
         cause_pool_slices_max=settings.cause_pool_slices_max,
         refusal_nodes_max=settings.refusal_nodes_max,
         refusal_events_max=settings.refusal_events_max,
+        refusal_choices_max=settings.refusal_choices_max,
         refusal_allocations_max=settings.refusal_allocations_max,
     )
 

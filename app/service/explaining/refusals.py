@@ -96,23 +96,25 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
         text += f"; it knew {counts.of(known, 'node')}, and the recording has {nodes}: a change of "
         text += "nodes may be missing"
         answers = await _ask(variants[0], then, pod, Instant(verdict.event.stamp.time))
-        text += _unknown(verdict, answers, nodes - known)
+        text += _unknown(verdict, answers, nodes - known, evidence.bounds.refusal_choices_max)
     elif is_of_devices and evidence.lacks_rules(then) and not then.profile.ignores_rules:
         text += "; a DeviceTaintRule may be the cause, but none was recorded"
         doubt = uncertainty.NO_RULE
     return Reason(text=text, is_kept=True, unexplained=doubt)
 
 
-def _unknown(verdict: SchedulerMessage, nodes: Sequence[NodeReason], count: int) -> str:
+def _unknown(
+    verdict: SchedulerMessage, nodes: Sequence[NodeReason], count: int, choices_max: int
+) -> str:
     """The nodes without which the others give the recorded answer, as text; empty if none do.
 
     The scheduler knew `count` nodes less than the recording has, and none that takes the pod. Of
-    many choices none is named.
+    more than `choices_max` choices none is named.
     """
     free = [one for one in nodes if not one.text]
     others = [one for one in nodes if one.text]
     left = count - len(free)
-    if count < 1 or not 0 <= left < len(others) or comb(len(others), left) > _CHOICES_MAX:
+    if count < 1 or not 0 <= left < len(others) or comb(len(others), left) > choices_max:
         return ""
     choices: list[tuple[NodeReason, ...]] = []
     is_answer: dict[tuple[str, ...], bool] = {}
@@ -132,10 +134,6 @@ def _unknown(verdict: SchedulerMessage, nodes: Sequence[NodeReason], count: int)
         f"without {noun} {' and '.join(one.node for one in left_out)}" for left_out in choices
     ]
     return f"; {', or '.join(without)}, the nodes give the recorded answer"
-
-
-_CHOICES_MAX = 1_000
-"""The choices of nodes to be left out that are tried; of more, none is."""
 
 
 def _of_volumes(reasons: Sequence[tuple[str, int]]) -> str:

@@ -166,7 +166,7 @@ def test_of_very_many_nodes_those_are_named_that_must_be_left_out(
     message = messages.unfit(len(knew), messages.counted(Counter(knew)), ())
     event = cluster_of(nodes=1, devices=1).line.events[0]
     verdict = SchedulerMessage(message=message, place="", event=event)
-    text = refusals._unknown(verdict, nodes, len(texts) - len(knew))
+    text = refusals._unknown(verdict, nodes, len(texts) - len(knew), 1_000)
     assert text == (said and f"{said} nodes give the recorded answer")
 
 
