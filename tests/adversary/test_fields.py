@@ -107,10 +107,16 @@ WHERE = {
     "slice_for_all_nodes": ("shares_of_capacity", VERSIONS, "fleet-36"),
     "device_of_a_slice_for_another_node": (TPU,),
     "device_draws_on_no_counter": ("fleet-34", MIG),
+    "class_for_another_extended_resource": EXTENDED,
+    "slice_of_another_driver": COMMON,
+    "slice_in_another_pool": COMMON,
+    "devices_with_a_taint_that_nobody_tolerates": COMMON,
+    "refused_for_another_reason": ("device_fails", VERSIONS, TAINTS),
+    "refusal_of_a_later_generation": ("device_fails", VERSIONS, TAINTS),
     "pool_status_counts_more": ("fleet-58",),
     "attribute_that_nothing_reads": ("prioritized_lists", "fleet-34", QUICKSTART),
     "address_of_a_pod": (VERSIONS, "fleet-34", TPU),
-    "longer_grace_of_a_pod_that_stays": (TPU, "fleet-36"),
+    "longer_grace_of_a_pod_that_stays": ("devices_are_made_ready", VERSIONS),
 }
 """Where each alteration has an occasion."""
 

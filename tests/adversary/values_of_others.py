@@ -195,6 +195,66 @@ def device_draws_on_no_counter(body: Json) -> Any:
     return changed(put(part, "counterSet", "invented") for part in parts)
 
 
+@field("DeviceClass")
+def class_for_another_extended_resource(body: Json) -> Any:
+    """The class that serves an extended resource of pods serves another one."""
+    spec = body.get("spec") or {}
+    return spec.get("extendedResourceName") and put(spec, "extendedResourceName", "example.com/no")
+
+
+@field("ResourceSlice", NOT_PASSED, is_used=True)
+def slice_of_another_driver(body: Json) -> Any:
+    """A slice is of another driver than the one whose devices claims got from its pool.
+
+    A later slice of that driver may be in a lost line.
+    """
+    return put(body["spec"], "driver", "other.example.com") if body.get("spec") else False
+
+
+@field("ResourceSlice", NOT_PASSED, is_used=True)
+def slice_in_another_pool(body: Json) -> Any:
+    """A slice is in another pool than the one from which claims got its devices.
+
+    A later slice of that pool may be in a lost line.
+    """
+    return put(body["spec"]["pool"], "name", "nowhere") if body.get("spec") else False
+
+
+@field("ResourceSlice", NOT_PASSED, is_used=True)
+def devices_with_a_taint_that_nobody_tolerates(body: Json) -> Any:
+    """All devices of a slice have a taint since long before the log began.
+
+    A lost line may have taken it away.
+    """
+    taint = {"key": "planted", "effect": "NoSchedule", "timeAdded": "2020-01-01T00:00:00Z"}
+    return changed(
+        put(one, "taints", [*one.get("taints", ()), taint])
+        for one in listed(body, "spec", "devices")
+    )
+
+
+def _scheduled(pod: Json, status: str) -> Iterator[Json]:
+    for one in listed(pod, "status", "conditions"):
+        if one.get("type") == "PodScheduled" and one.get("status") == status:
+            yield one
+
+
+@field("Pod")
+def refused_for_another_reason(pod: Json) -> Any:
+    """The scheduler refuses a pod for the reason that it gives for its own errors."""
+    return changed(put(one, "reason", "SchedulerError") for one in _scheduled(pod, "False"))
+
+
+@field("Pod")
+def refusal_of_a_later_generation(pod: Json) -> Any:
+    """The condition of a refusal is about a generation that the pod never has."""
+    return changed(
+        put(one, "observedGeneration", 77)
+        for one in _scheduled(pod, "False")
+        if "observedGeneration" in one
+    )
+
+
 @field("ResourcePoolStatusRequest")
 def pool_status_counts_more(body: Json) -> Any:
     """The status of a pool counts more allocated devices than there are."""
