@@ -63,6 +63,36 @@ async def test_token_of_a_file_is_read_again_when_it_is_refused(tmp_path):
         assert not check_same(await source.events(), await recording.log())
 
 
+async def test_token_of_a_plugin_that_rotates_amid_a_recording_loses_nothing(tmp_path):
+    """The plug-in says that it lasts, and the server takes it no more."""
+    version = "client.authentication.k8s.io/v1"
+    token = tmp_path / "token"
+    token.write_text("good")
+    program = tmp_path / "plugin.sh"
+    end = '"expirationTimestamp": "2999-01-01T00:00:00Z"'
+    status = f'{{"token": "\'$(cat {token})\'", {end}}}'
+    program.write_text(
+        f'#!/bin/sh\necho \'{{"apiVersion": "{version}", '
+        f'"kind": "ExecCredential", "status": {status}}}\'\n'
+    )
+    program.chmod(0o700)
+    plugin = {"apiVersion": version, "command": str(program), "interactiveMode": "Never"}
+    async with serving_source(tmp_path, credentials=LOCKED) as source:
+        path = source.kubeconfig(user={"exec": plugin})
+        recording = recording_of(source, kubeconfig=path, record_watch_seconds_max=1)
+        async with recording.going():
+            for old, new in (("good", "better"), ("better", "best")):
+                source.renew_token(old, new)
+                token.write_text(new)
+                await source.restart()
+                async with source.client(authorization=f"Bearer {new}") as client:
+                    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": new}}
+                    made = await client.post("/api/v1/nodes", json=node)
+                    assert made.status_code == 201, made.text
+                await recording.wait_for_version(int(made.json()["metadata"]["resourceVersion"]))
+        assert not check_same(await source.events(), await recording.log())
+
+
 async def test_expired_token_is_one_sentence(tmp_path):
     async with serving_source(tmp_path, credentials=LOCKED) as source:
         path = source.kubeconfig(user={"token": "old"})
