@@ -60,7 +60,7 @@ def test_report_that_is_not_recorded_is_refused_once_its_namespace_is_about_to_e
 ):
     """Where failed requests are recorded: only with that of an Event of the pod, or of any name."""
     late = reports()
-    late._recorded.ends["default"].append(Instant(ends))
+    late._recorded.ends["default"].append((Instant(ends), Instant(ends)))
     late._recorded.refused_reports = None if refused is None else {"default": refused}
     assert late.put_off(created(failure("7")), Instant(5)) == until
 
