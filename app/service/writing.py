@@ -318,10 +318,8 @@ class GroupWriter:
             if isinstance(problem, anyio.get_cancelled_exc_class()):
                 # The commit may have been on its way: who is refused tries again. Whatever the look
                 # meets, as when the history is deleted, the callers are answered.
-                with (
-                    anyio.move_on_after(self._bounds.stop_seconds, shield=True),
-                    suppress(Exception),
-                ):
+                look_seconds = self._bounds.stop_seconds
+                with anyio.move_on_after(look_seconds, shield=True), suppress(Exception):
                     await self._settle_failure(batch.requests, stopped)
             for request in batch.requests:
                 if not request.is_settled:
