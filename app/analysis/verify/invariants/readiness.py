@@ -18,6 +18,7 @@ from msgspec import Raw
 from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.cluster import Cluster
 from app.analysis.verify.invariants.known import KnownPod
+from app.analysis.verify.invariants.unseen import is_shown
 from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE, Finding, ViolationKind
 from app.domain.log import Event, ObjectKey
 from app.domain.log.raw_parts import RawClaim, RawPod
@@ -90,10 +91,11 @@ def follow_claim(cluster: Cluster, event: Event, claim: RawClaim | None, *, was_
     is_first = is_ready and event.stamp.verb == "update" and _adds_nothing(last, claim)
     _settle(cluster, key, last, event, is_ready=is_ready, is_first=is_first)
     if not is_ready:
-        if claim.status.devices == last.reports:
-            _confirm(cluster, event)
+        if is_shown(event.stamp.origin):
+            if claim.status.devices == last.reports:
+                _confirm(cluster, event)
+            last.since = event.stamp.time
         last.reports = claim.status.devices.copy()
-        last.since = event.stamp.time
         unready[key] = last
 
 
@@ -145,11 +147,14 @@ def _settle(
 
 
 def _confirm(cluster: Cluster, event: Event) -> None:
-    """Handles a later line that shows the reports of a claim as they were: none of them is lost."""
+    """Handles a later line that shows the reports of a claim as they were: none of them is lost.
+
+    A state that is worked out from the last one and a patch shows no reports of its own.
+    """
     until = event.stamp.time - CLOCK_TOLERANCE
-    for pair, span in list(cluster.early.items()):
-        if pair[0] == event.key and span.until <= until:
-            del cluster.early[pair]
+    early = cluster.early.pop(event.key, {})
+    if left := {pod: span for pod, span in early.items() if span.until > until}:
+        cluster.early[event.key] = left
 
 
 def _note(
@@ -163,7 +168,7 @@ def _note(
         reads_times=not bound.version,
     )
     if not is_first:
-        cluster.early[key, bound.pod] = WriteSpan(claim.since, bound.sent)
+        cluster.early.setdefault(key, {})[bound.pod] = WriteSpan(claim.since, bound.sent)
     cluster.note_fault(key, (READY, key, bound.pod, bound.event.revision), finding)
 
 

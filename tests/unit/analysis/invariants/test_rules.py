@@ -92,6 +92,13 @@ class Story(World):
         self.events[revision - 1] = replace(event, stamp=stamp)
         return revision
 
+    def derived(self, revision):
+        """Makes an event the state that an import works out from the last one and a patch."""
+        event = self.events[revision - 1]
+        origin = Origin(source="made", quality="reconstructed")
+        self.events[revision - 1] = replace(event, stamp=replace(event.stamp, origin=origin))
+        return revision
+
     def status_for(self, name):
         """The status of a claim that has device a of pool p, and is reserved for a pod."""
         return {
@@ -2783,6 +2790,29 @@ def bound_where_lines_are_lost_and_a_later_one_shows_that_nobody_reported(story)
     tree["metadata"]["labels"] = {"other": ""}
     write()
     return unready(begin)
+
+
+def bound_where_lines_are_lost_and_a_later_one_is_worked_out_from_a_patch(story):
+    """Its reports are those of the last state that was shown, whatever was written since."""
+    lose_lines_of_claims(story)
+    awaited(story, "q")
+    begin = bind(story)
+    tree, write = story.change(key_of("resourceclaims", "x"), after=1)
+    tree["metadata"]["labels"] = {"other": ""}
+    story.derived(write())
+    return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
+
+
+def bound_where_lines_are_lost_and_a_patch_comes_before(story):
+    """A line without the reports may follow the lost one."""
+    lose_lines_of_claims(story)
+    awaited(story, "q")
+    tree, write = story.change(key_of("resourceclaims", "x"), after=5)
+    tree["metadata"]["labels"] = {"other": ""}
+    story.derived(write())
+    begin = bind(story)
+    drivers_say(story, after=5)
+    return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
 
 
 def bound_where_lines_are_lost_and_a_driver_reports_anew(story):
