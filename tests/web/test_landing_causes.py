@@ -105,6 +105,41 @@ async def test_withdrawn_device_is_a_cause_unless_another_one_came(steps, is_tol
     assert any(GONE in cause for cause in causes) == is_told, causes
 
 
+def kinds_of(name, *devices, **more):
+    """A slice of node `n` with devices that begin with their kind."""
+    named = [{"name": each, "attributes": {"kind": {"string": each[:-1]}}} for each in devices]
+    return slice_of(name, D, "n", named, nodeName="n", **more)
+
+
+def of_kind(name):
+    return ask("c", f"{name}s", selectors=cel(f"device.attributes['{D}'].kind == '{name}'"))
+
+
+@pytest.mark.parametrize(
+    ("in_use", "expected"),
+    [("nic", "slice t had device nic1 for request nics of claim"), ("gpu", "")],
+    ids=["of the sort that is short", "of which another one is free"],
+)
+@pytest.mark.parametrize("are_apart", [False, True], ids=["one claim", "two claims"])
+async def test_withdrawn_device_is_named_for_the_request_that_lacks_it(
+    in_use, expected, are_apart
+):
+    whole = [kinds_of("s", "gpu0", "nic0", of=2), kinds_of("t", "nic1", of=2)]
+    made = [space("lab"), class_of("c", D), node("n"), *whole]
+    job = pod("job", "lab", claim="want")
+    wants = [claim("want", "lab", of_kind("gpu"), of_kind("nic"))]
+    if are_apart:
+        wants = [claim("want", "lab", of_kind("gpu")), claim("more", "lab", of_kind("nic"))]
+        job["spec"]["resourceClaims"].append({"name": "more", "resourceClaimName": "more"})
+    steps = ({"apply": made}, {"wait": 5},
+             {"apply": wanting(of_kind(in_use), name="held", user="first")}, {"wait": 5},
+             {"apply": [kinds_of("s", "gpu0", "nic0", generation=2)]},
+             {"delete": "resourceslice/t"}, {"wait": 5}, {"apply": [*wants, job]}, {"wait": 5})  # fmt: skip
+    causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
+    gone = [cause for cause in causes if cause.startswith("slice t had")]
+    assert [cause[: len(expected)] for cause in gone] == [expected] * bool(expected), causes
+
+
 async def test_later_alternative_without_a_configuration_is_named():
     made = overlooked_incidents.configuration_is_for_the_other_alternative(Names(7))
     async with serving(store=await stored(made.incident())) as server:

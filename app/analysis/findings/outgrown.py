@@ -93,11 +93,16 @@ def wishes_of(
                 continue
             if compiled:
                 yield SelectingRequest(
-                    name=f"request {request.name} of claim {name}",
+                    name=request_text(request.name, name),
                     request=request.name,
                     class_name=wish.device_class_name,
                     selectors=tuple(compiled),
                 )
+
+
+def request_text(request: str, claim: str) -> str:
+    """A request of a claim in a sentence."""
+    return f"request {request} of claim {claim}"
 
 
 class LostDevices:

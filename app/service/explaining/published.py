@@ -11,7 +11,7 @@ from app.analysis.explain.hardware import pools as hardware
 from app.analysis.explain.nearby import successors
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
-from app.analysis.findings.outgrown import SelectingRequest
+from app.analysis.findings.outgrown import SelectingRequest, request_text
 from app.analysis.views import LiveViews
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
@@ -125,7 +125,7 @@ async def taken_away(
     Left out are slices that `known` reasons are about, and writes where selectors exclude devices:
     `selections.rewritten` has these.
     """
-    wishes = [*selections.requests_of(evidence, pod)]
+    wishes = _lacking(selections.requests_of(evidence, pod), nodes)
     if not wishes or not any(circumstances.excluded(nodes, *_IN_THE_WAY)):
         return []
     reasons: list[Reason] = []
@@ -138,13 +138,13 @@ async def taken_away(
             continue
         events = (await evidence.changes(key))[: evidence.bounds.cause_slice_writes_max + 1]
         for after, before in pairwise(events):
-            names = _taken(evidence.views, after, before, wishes)
+            wish, names = _lost(evidence.views, after, before, wishes)
             if names and evidence.sight.sees(after):
                 is_deleted = after.type is EventType.OBJECT_DELETED
                 how = "deleted" if is_deleted else "written without "
                 how += "" if is_deleted else "it" if len(names) == 1 else "them"
                 text = f"slice {key.name} had {counts.plural(len(names), 'device')} "
-                text += f"{listed(names, len(names))} for {wishes[0].name} until it was {how}"
+                text += f"{listed(names, len(names))} for {wish} until it was {how}"
                 reasons.append(former_circumstances.kept(after, text))
                 break
         if len(reasons) == NAMES_MAX:
@@ -152,9 +152,30 @@ async def taken_away(
     return reasons
 
 
-def _taken(
-    views: LiveViews, after: Event, before: Event, wishes: Sequence[SelectingRequest]
-) -> list[str]:
+def _lacking(
+    wishes: Iterable[SelectingRequest], nodes: Sequence[NodeReason]
+) -> list[SelectingRequest]:
+    """The requests that lack devices on some node; all where only a search finds that they do."""
+    lacking = {
+        request_text(one.request.partition("/")[0], claim.rpartition("/")[2])
+        for node in nodes
+        for claim, one in node.requests()
+        if one.suitable < one.needs
+    }
+    return [wish for wish in wishes if not lacking or wish.name in lacking]
+
+
+def _lost(
+    views: LiveViews, after: Event, before: Event, wishes: Iterable[SelectingRequest]
+) -> tuple[str, list[str]]:
+    """The first request for which a slice lost devices with an event, and these; none if empty."""
+    for wish in wishes:
+        if names := _taken(views, after, before, wish):
+            return wish.name, names
+    return "", []
+
+
+def _taken(views: LiveViews, after: Event, before: Event, wish: SelectingRequest) -> list[str]:
     """The devices for a request that a slice lost with an event, and that no slice has since.
 
     Empty where as many devices for it came instead, on the same node or in the same pool, or where
@@ -166,8 +187,8 @@ def _taken(
     if node and views.objects.get(ObjectKey(*api_resources.NODES, "", node)) is None:
         return []
     is_deleted = after.type is EventType.OBJECT_DELETED
-    old = _matching(before.object, wishes)
-    new = set[str]() if is_deleted else _matching(after.object, wishes)
+    old = _matching(before.object, wish)
+    new = set[str]() if is_deleted else _matching(after.object, wish)
     gone = old - new
     if len(old) <= len(new) or not gone:
         return []
@@ -179,19 +200,19 @@ def _taken(
         is_since = meta.creation_timestamp(one.tree) > meta.creation_timestamp(before.object)
         for device in one.devices:
             there.add(device.id[2])
-            if is_since and any(wish.matches(device) for wish in wishes):
+            if is_since and wish.matches(device):
                 since.add(device.id[2])
     gone -= there
     return sorted(gone) if len(gone) > len(since - old - new) else []
 
 
-def _matching(tree: JsonObject, wishes: Sequence[SelectingRequest]) -> set[str]:
-    """The names of the devices of a slice that match one of the requests."""
+def _matching(tree: JsonObject, wish: SelectingRequest) -> set[str]:
+    """The names of the devices of a slice that match the request."""
     return {
         device.id[2]
         for one in Inventory.of_slices([tree]).slices()
         for device in one.devices
-        if any(wish.matches(device) for wish in wishes)
+        if wish.matches(device)
     }
 
 
