@@ -121,9 +121,7 @@ def of_kind(name):
     ids=["of the sort that is short", "of which another one is free"],
 )
 @pytest.mark.parametrize("are_apart", [False, True], ids=["one claim", "two claims"])
-async def test_withdrawn_device_is_named_for_the_request_that_lacks_it(
-    in_use, expected, are_apart
-):
+async def test_withdrawn_device_is_named_for_the_request_that_lacks_it(in_use, expected, are_apart):
     whole = [kinds_of("s", "gpu0", "nic0", of=2), kinds_of("t", "nic1", of=2)]
     made = [space("lab"), class_of("c", D), node("n"), *whole]
     job = pod("job", "lab", claim="want")
