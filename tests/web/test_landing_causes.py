@@ -132,7 +132,8 @@ async def test_withdrawn_device_is_named_for_the_request_that_lacks_it(in_use, e
     steps = ({"apply": made}, {"wait": 5},
              {"apply": wanting(of_kind(in_use), name="held", user="first")}, {"wait": 5},
              {"apply": [kinds_of("s", "gpu0", "nic0", generation=2)]},
-             {"delete": "resourceslice/t"}, {"wait": 5}, {"apply": [*wants, job]}, {"wait": 5})  # fmt: skip
+             {"delete": "resourceslice/t"}, {"wait": 5},
+             {"apply": [*wants, job]}, {"wait": 5})  # fmt: skip
     causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
     gone = [cause for cause in causes if cause.startswith("slice t had")]
     assert [cause[: len(expected)] for cause in gone] == [expected] * bool(expected), causes
