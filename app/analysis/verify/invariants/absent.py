@@ -368,8 +368,8 @@ class Missing:
 
     def is_report_lost(self, cluster: Cluster, violation: Violation) -> bool:
         """Whether a line may be lost in which a driver reports that devices are ready."""
-        pairs, early = itertools.permutations(violation.objects, 2), cluster.early
-        spans = [early[claim][pod] for claim, pod in pairs if pod in early.get(claim, ())]
+        pairs = itertools.permutations(violation.objects, 2)
+        spans = [cluster.early[pair] for pair in pairs if pair in cluster.early]
         if self.lost.may_lack_claims:
             return not all(self._last.excludes([span]) for span in spans)
         return not self._last.are_recorded(spans)

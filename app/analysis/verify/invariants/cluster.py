@@ -72,7 +72,7 @@ class Cluster:
     generation and the spec of the last such state of a slice, rule, patch or class. `evictors` are
     the taints that evicted the pod that was marked for deletion at a revision, if they are known.
     `unready` are the claims whose devices were not ready since they got them, `early` the times
-    in which a lost report of them may have come before a pod was bound to them, by claim and pod.
+    in which a lost report of them may have come before a pod was bound to them.
     `counts` when a new object of devices had a generation.
     `odd_times` are the objects of lines whose times contradict others.
     """
@@ -106,7 +106,7 @@ class Cluster:
         self.faults: dict[ObjectKey, dict[Place, Finding]] = {}
         self.evictors: dict[Revision, tuple[Evictor, ...]] = {}
         self.unready: dict[ObjectKey, Any] = {}
-        self.early: dict[ObjectKey, dict[ObjectKey, WriteSpan]] = {}
+        self.early: dict[tuple[ObjectKey, ObjectKey], WriteSpan] = {}
         self.odd_times: set[ObjectKey] = set()
         self.dirty: set[Cell] = set()
         self.open: dict[Cell, Any] = {}

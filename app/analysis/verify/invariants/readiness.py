@@ -92,8 +92,6 @@ def follow_claim(cluster: Cluster, event: Event, claim: RawClaim | None, *, was_
     _settle(cluster, key, last, event, is_ready=is_ready, is_first=is_first)
     if not is_ready:
         if is_shown(event.stamp.origin):
-            if claim.status.devices == last.reports:
-                _confirm(cluster, event)
             last.since = event.stamp.time
         last.reports = claim.status.devices.copy()
         unready[key] = last
@@ -146,17 +144,6 @@ def _settle(
                 _note(cluster, key, claim, bound, is_first=is_first)
 
 
-def _confirm(cluster: Cluster, event: Event) -> None:
-    """Handles a later line that shows the reports of a claim as they were: none of them is lost.
-
-    A state that is worked out from the last one and a patch shows no reports of its own.
-    """
-    until = event.stamp.time - CLOCK_TOLERANCE
-    early = cluster.early.pop(event.key, {})
-    if left := {pod: span for pod, span in early.items() if span.until > until}:
-        cluster.early[event.key] = left
-
-
 def _note(
     cluster: Cluster, key: ObjectKey, claim: Unready, bound: _Bound, *, is_first: bool = False
 ) -> None:
@@ -168,7 +155,7 @@ def _note(
         reads_times=not bound.version,
     )
     if not is_first:
-        cluster.early.setdefault(key, {})[bound.pod] = WriteSpan(claim.since, bound.sent)
+        cluster.early[key, bound.pod] = WriteSpan(claim.since, bound.sent)
     cluster.note_fault(key, (READY, key, bound.pod, bound.event.revision), finding)
 
 

@@ -2782,16 +2782,6 @@ def bound_where_lines_of_claims_are_lost(story):
     return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
 
 
-def bound_where_lines_are_lost_and_a_later_one_shows_that_nobody_reported(story):
-    lose_lines_of_claims(story)
-    awaited(story, "q")
-    begin = bind(story)
-    tree, write = story.change(key_of("resourceclaims", "x"), after=1)
-    tree["metadata"]["labels"] = {"other": ""}
-    write()
-    return unready(begin)
-
-
 def bound_where_lines_are_lost_and_a_later_one_is_worked_out_from_a_patch(story):
     """Its reports are those of the last state that was shown, whatever was written since."""
     lose_lines_of_claims(story)
@@ -2821,6 +2811,17 @@ def bound_where_lines_are_lost_and_a_driver_reports_anew(story):
     awaited(story, "q")
     begin = bind(story)
     drivers_say(story)
+    return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
+
+
+def bound_where_a_lost_report_was_taken_back(story):
+    """A later line shows the reports as they were: a driver may have taken one back meanwhile."""
+    lose_lines_of_claims(story)
+    awaited(story, "q")
+    begin = bind(story)
+    tree, write = story.change(key_of("resourceclaims", "x"), after=2)
+    tree["status"].pop("devices", None)
+    write()
     return [(rule, "unsure", *rest) for rule, _, *rest in unready(begin)]
 
 
