@@ -23,7 +23,7 @@ from app.adapters.history.enclosed import checkpoints, managed_states, texts, ya
 from app.adapters.history.formats import keyed, logged_events, simkube
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.printouts import foreign
-from app.adapters.history.storage import etcdctl, kine_sql
+from app.adapters.history.storage import etcdctl, kine_sql, shown_rows
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
 
@@ -34,6 +34,7 @@ KHI_MAGIC = b"KHI"
 KWOK_GROUP = "action.kwok.x-k8s.io/"
 KINE_HEADER = b"id,name,created,deleted,"
 KINE_NAMES = (b"prev_revision", b"created", b"deleted")
+KINE_KEYS = {"id", "name", "created", "deleted", "prev_revision"}
 HEAD_BYTES = 8192
 ZIP_NAME_AT = 30
 _UNPACK = "unpack it, and import the files in it"
@@ -261,7 +262,7 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
     first = head.split(b"\n", 1)[0]
     if first.startswith(KINE_HEADER) or all(name in first for name in KINE_NAMES):
         return Detected(Format.KINE)
-    if kine_sql.is_dump(head):
+    if kine_sql.is_dump(head) or shown_rows.is_shown(head):
         return Detected(Format.KINE)
     if head.startswith(etcdctl.FIELDS_BEGIN):
         return Detected(Format.ETCDCTL)
@@ -418,6 +419,8 @@ def classify(value: Any, name: str = "") -> Format:
         return Format.KSHRK
     if etcdctl.is_answer(value):
         return Format.ETCDCTL
+    if value.keys() >= KINE_KEYS:
+        return Format.KINE
     if kinds.is_list(value) or (isinstance(kind, str) and ("metadata" in value or version)):
         return Format.DUMP
     if kinds.is_reported(value):

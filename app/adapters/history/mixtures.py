@@ -32,6 +32,7 @@ from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.printouts import commands as commands_above
 from app.adapters.history.printouts import descriptions, foreign, pages, pipe_tables, printed
 from app.adapters.history.printouts.commands import Commands
+from app.adapters.history.storage import behind_texts
 from app.domain.errors import InputError
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups
@@ -102,7 +103,7 @@ def take_apart(
 
     With schemas, descriptions that show every field are read completely.
     """
-    mixture = Mixture()
+    mixture = Mixture(damaged=list(behind_texts.losses(content, place)))
     text = html_pages.unescaped(line_marks.decoded(content))
     if html_pages.is_html(text):
         page = html_pages.texts(text)
@@ -119,8 +120,7 @@ def take_apart(
         if stretch.is_gathered:
             inner, begin, commands = f"{place}:{stretch.line}", 1, Commands()
         bare = line_marks.unstamped(line_marks.unpaged(line_marks.plain_lines(stretch.lines)))
-        bare = line_marks.unstreamed(bare)
-        shown = line_marks.unnumbered(line_marks.unframed(bare))
+        shown = line_marks.unnumbered(line_marks.unframed(line_marks.unstreamed(bare)))
         unquoted, depths = line_marks.unquoted(shown)
         bodies = client_logs.plain(line_marks.without_additions(unquoted), inner, begin, limits)
         mixture.sent_bodies += bodies.sent

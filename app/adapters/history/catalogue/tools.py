@@ -144,8 +144,9 @@ ENTRIES = (
         detected_by=(
             "a table `kine` in SQLite, also with its write-ahead log beside it (`state.db-wal`), "
             "in a dump of SQL (sqlite3, mysqldump, pg_dump), or an export with its columns (CSV, "
-            "also with tabs or bars as mysql, psql and sqlite3 show tables, JSON, COPY), its "
-            "values in digits or base64"
+            "also with tabs, bars, frames or a cell a line, as mysql, psql and sqlite3 show "
+            "tables, JSON, COPY), its values in digits, base64 or JSON; all nine columns also "
+            "without titles"
         ),
         gives="every write since the last compaction, and the state before",
         lacks="who made them, times",

@@ -130,6 +130,8 @@ def entry_records(
                 time_quality=TimeQuality.NONE,
                 losses=tuple(sorted({Loss.NO_ACTOR, Loss.NO_TIME})),
             )
+        else:
+            notes.count("deletions of keys that nothing before them shows")
         return
     try:
         record = _object_record(entry, op, source, position, order, place)

@@ -33,13 +33,24 @@ FIELDS_BEGIN = b'"ClusterID" : '
 _FIELD = re.compile(rb'^"(?P<name>\w+)" : (?P<value>.*)$')
 _ESCAPED = re.compile(rb"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
 _VALUES = (protobuf.MAGIC, stored_values.ENCRYPTED, stored_values.CBOR, b"{")
-_KEY_LINE = rb"(?P<key>(?:%b)\S+)\n" % b"|".join(re.escape(each.encode()) for each in etcd.PREFIXES)
+_KEY_LINE = rb"(?P<key>(?:%b)\S+)\r?\n" % b"|".join(
+    re.escape(each.encode()) for each in etcd.PREFIXES
+)
 _VALUE = b"|".join(map(re.escape, _VALUES))
 _KEY = re.compile(rb"^(?P<type>)%b(?=%b)" % (_KEY_LINE, _VALUE), re.MULTILINE)
 """A line with a key, before a value. Only a text that is such output itself has one in a value."""
 
-_WRITE = re.compile(rb"^(?:(?P<type>PUT|DELETE)\n)?%b(?=%b|\n)" % (_KEY_LINE, _VALUE), re.MULTILINE)
+_WRITE = re.compile(
+    rb"^(?:(?P<type>PUT|DELETE)\r?\n)?%b(?=%b|\r?\n)" % (_KEY_LINE, _VALUE), re.MULTILINE
+)
 """The same in the output of a watch: of the keys of one write, the last one is what is now."""
+
+WRITES = re.compile(
+    rb"^(?:PUT\r?\n%b(?=%b)|DELETE\r?\n%b(?=\r?\n))"
+    % (_KEY_LINE, _VALUE, _KEY_LINE.replace(b"<key>", b"<gone>")),
+    re.MULTILINE,
+)
+"""A write in the output of a watch, above which the command may stand."""
 
 _END_OF_WATCH = b"\n\n"
 """Ends a deletion in the last line, behind which the empty value may have been cut off."""
@@ -71,8 +82,7 @@ def begins_simple(head: bytes) -> bool:
 
 
 def _is_watch(head: bytes) -> bool:
-    first = _WRITE.match(head)
-    return first is not None and bool(first["type"])
+    return WRITES.search(head[:_KEY_BYTES_MAX]) is not None
 
 
 def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
@@ -130,9 +140,6 @@ def _records(
 ) -> Iterator[Record]:
     if op is Op.BASELINE and entry.key in known:
         return  # what a write replaced, and an earlier one shows
-    if op is Op.DELETED and entry.key not in known:
-        notes.count("deletions of keys that nothing before them shows")
-        return
     yield from etcd.entry_records(entry, op, source, order, known, notes)
 
 

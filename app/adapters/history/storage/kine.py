@@ -4,17 +4,15 @@ Parity: history-formats.md 13.
 """
 
 import base64
-import csv
-import io
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from app.adapters.history import json_text
+from app.adapters.history import documents
 from app.adapters.history.reading import Notes
-from app.adapters.history.storage import etcd, kine_sql
+from app.adapters.history.storage import etcd, kine_sql, shown_rows
 from app.adapters.history.storage.kine_sql import KineRow
 from app.adapters.history.storage.write_logs import EtcdEntry
 from app.adapters.history.unpacking import ByteSource
@@ -35,8 +33,6 @@ _DIGITS = re.compile(
 )
 """Bytes as digits: with a mark before them, or beginning as stored values do (`k8s`, `{`), which
 base64 of them never does."""
-
-COLUMNS = ("id", "name", "created", "deleted", "prev_revision", "value")
 
 
 def read(
@@ -151,15 +147,14 @@ def _dumped(source: ByteSource, notes: Notes) -> list[KineRow]:
     return sorted(rows, key=lambda row: row.id)
 
 
-_SEPARATORS = (",", "\t", "|")
-"""What stands between the cells of an export; psql and sqlite3 have bars, mysql has tabs."""
-_SPACES = re.compile(r"(?<![^|\t]) ++|(?<! ) ++(?=[|\t\r]|$)")
-_NO_ROW = re.compile(r"[-+]+\s*|\(\d+ rows?\)\s*")
-
-
 def _exported(source: ByteSource) -> Iterator[KineRow]:
-    """The rows of an export in CSV, or in JSON as an array or one object a line."""
-    for line, row in _json_rows(source) if _is_json(source) else _csv_rows(source):
+    """The rows of a table as text, or in JSON as an array or one object a line."""
+    if _is_json(source):
+        rows = _json_rows(source)
+    else:
+        # The shells of databases write a text from Windows with its mark.
+        rows = shown_rows.rows(source.whole().decode("utf-8-sig", "replace"), source.name)
+    for line, row in rows:
         try:
             yield KineRow(
                 int(row["id"]),
@@ -175,39 +170,12 @@ def _exported(source: ByteSource) -> Iterator[KineRow]:
             ) from problem
 
 
-def _csv_rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
-    text = source.whole().decode("utf-8", "replace")
-    titles = text.partition("\n")[0]
-    mark = next((each for each in _SEPARATORS if each in titles), ",")
-    if mark != ",":
-        # Each line keeps its number; a line without cells is none to the reader.
-        text = "\n".join(map(_cells, text.split("\n")))
-    reader = csv.DictReader(io.StringIO(text), delimiter=mark)
-    absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if absent:
-        raise InputError(
-            f"the export has no column {absent[0]!r}",
-            place=source.name,
-            cure=f"export {', '.join(COLUMNS)} with a header line",
-        )
-    for row in reader:
-        yield reader.line_num, row
-
-
-def _cells(line: str) -> str:
-    """A row of psql or mysql without the spaces around its cells; empty for a rule or a count."""
-    return "" if _NO_ROW.fullmatch(line) else _SPACES.sub("", line)
-
-
 def _is_json(source: ByteSource) -> bool:
     return source.head(HEAD_BYTES).lstrip()[:1] in (b"{", b"[")
 
 
-def _json_rows(source: ByteSource) -> Iterator[tuple[int, JsonObject]]:
-    content = source.whole()
-    is_array = content.lstrip()[:1] == b"["
-    for line, text in [(1, content)] if is_array else source.lines():
-        tree = json_text.decode(text, f"{source.name}:{line}", source.limits)
+def _json_rows(source: ByteSource) -> Iterator[tuple[str, JsonObject]]:
+    for line, tree in documents.read_documents(source):
         for row in tree if isinstance(tree, list) else [tree]:
             if not isinstance(row, dict):
                 raise InputError("it is not a row of kine", place=f"{source.name}:{line}")

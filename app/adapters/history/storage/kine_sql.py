@@ -15,12 +15,16 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from app.adapters.history.storage.shown_rows import ALL_COLUMNS
+
 _DUMP = re.compile(
     rb"^[ \t]*(?:CREATE TABLE(?: IF NOT EXISTS)?|INSERT\s+(?:IGNORE\s+)?INTO|REPLACE INTO|COPY)\s+"
-    rb"(?:[`\"]?\w{1,63}[`\"]?\.)?[`\"]?kine[`\"]?(?=[\s(])",
+    rb"(?:[`\"]?\w{1,63}[`\"]?\.)?[`\"]?kine[`\"]?(?=[\s(])"
+    rb"|^INSERT INTO \"?table\"? VALUES\(\d{1,20},'(?:/|compact_rev_key'|gap-\d)",
     re.MULTILINE,
 )
-_NAME = rb"(?:[`\"]?\w{1,63}[`\"]?\.)?[`\"]?kine[`\"]?"
+_NAME = rb"(?:[`\"]?\w{1,63}[`\"]?\.)?[`\"]?(?:kine|table)[`\"]?"
+"""The name of the table; sqlite3 writes `table` for what a query gives (`.mode insert`)."""
 _BEGIN = re.compile(
     rb"^[ \t]*(?:(?:INSERT\s+(?:IGNORE\s+)?|REPLACE )INTO\s+"
     + _NAME
@@ -28,12 +32,6 @@ _BEGIN = re.compile(
     rb"|COPY\s+" + _NAME + rb"\s*\((?P<copied>[^()]*)\)\s*FROM stdin;[ \t]*\r?\n)",
     re.MULTILINE,
 )
-_COLUMNS = (
-    *("id", "name", "created", "deleted", "create_revision", "prev_revision"),
-    *("lease", "value", "old_value"),
-)
-"""The columns of the table, in its order."""
-
 _ESCAPING = re.compile(rb"`kine`|_binary '")
 """What only MySQL writes, whose texts have escapes with a backslash."""
 
@@ -84,7 +82,7 @@ def rows(content: bytes) -> Iterator[KineRow]:
     at = 0
     if _BARE.match(content):
         for cells, end in _copied(content, at):
-            yield _row(_COLUMNS, cells, content, end)
+            yield _row(ALL_COLUMNS, cells, content, end)
         return
     while (begin := _BEGIN.search(content, at)) is not None:
         at = begin.end()
@@ -94,7 +92,7 @@ def rows(content: bytes) -> Iterator[KineRow]:
                 at = end
                 yield _row(names, cells, content, at)
         else:
-            names = _names(begin["columns"]) if begin["columns"] else _COLUMNS
+            names = _names(begin["columns"]) if begin["columns"] else ALL_COLUMNS
             for cells, end in _inserted(content, at, value):
                 at = end
                 yield _row(names, cells, content, at)
