@@ -73,9 +73,10 @@ class Source:
         known = self._options["credentials"]
         self._options["credentials"] = replace(known, tokens={new: known.tokens[old]})
 
-    async def restart(self, *, is_told=False):
+    async def restart(self, *, is_told=False, tls=None):
         """Kills the server and starts it again; one that is told ends its watches with 410."""
         self._is_told = is_told
+        self._tls = tls or self._tls
         await self.kill()
         await self.start()
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import anyio
+import httpx
 import pytest
 
 from app.adapters.certificates import CertificateFolder
@@ -22,6 +23,7 @@ from app.api.identity.authentication import Credentials
 from app.domain.errors import ClusterUnreachable, InputError
 from app.domain.log import Actor
 from app.domain.values.timestamps import SECOND, Instant
+from tests.patience import PATIENCE_SECONDS
 from tests.recording.recording import check_same, recording_of
 from tests.recording.source import serving_source
 
@@ -140,11 +142,10 @@ class Pki:
         now = Instant(SystemClock().now() - days_ago * DAY)
         self.issued = CertificateFolder(folder, now=now)
 
-    def tls(self, *hosts):
+    def tls(self, *hosts, clients=None):
         served = self.issued.server(hosts)
-        context = ssl.create_default_context(
-            ssl.Purpose.CLIENT_AUTH, cafile=str(self.issued.authority)
-        )
+        authority = (clients or self).issued.authority
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(authority))
         context.load_cert_chain(served.certificate, served.key)
         context.verify_mode = ssl.CERT_REQUIRED
         return context
@@ -284,6 +285,68 @@ async def test_expired_certificates_are_one_sentence(tmp_path):
         server = f"https://127.0.0.1:{source.port}"
         path = source.kubeconfig(user=expired_user, **pki.trusted, server=server)
         await fails(recording_of(source, kubeconfig=path), "client certificate has expired at 20")
+
+
+def trusting(pki, user):
+    """A client of the server of a PKI, as a user whose certificate the server takes."""
+    tls = ssl.create_default_context(cafile=str(pki.issued.authority))
+    tls.load_cert_chain(user["client-certificate"], user["client-key"])
+    return tls
+
+
+async def make_node(source, tls, name):
+    """Makes a node over TLS; its version."""
+    address = f"https://127.0.0.1:{source.port}"
+    async with httpx.AsyncClient(base_url=address, verify=tls, timeout=PATIENCE_SECONDS) as client:
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+        made = await client.post("/api/v1/nodes", json=node)
+        assert made.status_code == 201, made.text
+    return int(made.json()["metadata"]["resourceVersion"])
+
+
+async def noted(recording, words):
+    """Waits until the recorder has said something with these words."""
+    await recording.wait_for(lambda _: any(words in each for each in recording.notes))
+
+
+async def test_client_certificate_that_expires_amid_a_recording_is_named_and_renewed(tmp_path):
+    pki = Pki(tmp_path / "pki")
+    # Issued so long ago that seconds are left.
+    short = Pki(tmp_path / "pki", days_ago=365 - 10 * SECOND / DAY)
+    async with serving_source(tmp_path, tls=pki.tls("127.0.0.1")) as source:
+        other = trusting(pki, pki.user("other"))
+        server = {"server": f"https://127.0.0.1:{source.port}"}
+        path = source.kubeconfig(user=short.user(), **pki.trusted, **server)
+        recording = recording_of(source, kubeconfig=path, record_watch_seconds_max=1)
+        async with recording.going():
+            await recording.wait_for_version(await make_node(source, other, "before"))
+            await noted(recording, "certificate has expired at 20")
+            assert "renew it in its file, which is read again" in recording.notes[-1]
+            await make_node(source, other, "meanwhile")
+            pki.user()
+            await recording.wait_for_version(await make_node(source, other, "after"))
+            await noted(recording, "prod: all kinds are recorded again")
+        assert not check_same(await source.events(), await recording.log())
+
+
+@pytest.mark.parametrize("renewed", ["the server's", "the clients'"])
+async def test_recording_goes_on_when_an_authority_is_renewed_in_its_file(tmp_path, renewed):
+    old, new = Pki(tmp_path / "pki"), Pki(tmp_path / "new")
+    of_server, of_clients = (new, old) if renewed == "the server's" else (old, new)
+    async with serving_source(tmp_path, tls=old.tls("127.0.0.1")) as source:
+        server = {"server": f"https://127.0.0.1:{source.port}"}
+        path = source.kubeconfig(user=old.user(), **old.trusted, **server)
+        recording = recording_of(source, kubeconfig=path, record_watch_seconds_max=1)
+        async with recording.going():
+            before = await make_node(source, trusting(old, old.user("other")), "before")
+            await recording.wait_for_version(before)
+            await source.restart(tls=of_server.tls("127.0.0.1", clients=of_clients))
+            refusal = "not trusted" if of_server is new else "Server disconnected"
+            await noted(recording, refusal)
+            source.kubeconfig(user=of_clients.user(), **of_server.trusted, **server)
+            other = trusting(of_server, of_clients.user("other"))
+            await recording.wait_for_version(await make_node(source, other, "after"))
+        assert not check_same(await source.events(), await recording.log())
 
 
 PLUGIN = """

@@ -55,6 +55,7 @@ class _Loader(KubeConfigLoader):
     cert_file: str | None
     key_file: str | None
     expires: Instant | None = None
+    is_of_plugin = False
 
     async def load_from_exec_plugin(self) -> bool:
         """Run the plug-in of the user. Raises ConfigException."""
@@ -62,7 +63,7 @@ class _Loader(KubeConfigLoader):
         folder = self._get_base_path(user.path)
         plugin = exec_plugins.plugin_of(user["exec"].value, cluster.value, folder=folder)
         credential = await exec_plugins.run(plugin)
-        self.expires = credential.expires
+        self.expires, self.is_of_plugin = credential.expires, True
         if credential.token:
             self.token = f"Bearer {credential.token}"
         if credential.certificate:
@@ -105,7 +106,8 @@ class Login:
     """One reading of the kubeconfig: connections, and the header that authenticates requests.
 
     `number` counts the readings; `configuration` is the library's view of the file. From `expires`
-    on, what was read is no longer used; None if it tells no end.
+    on, what was read is no longer used; None if it tells no end. `is_of_plugin` is true where an
+    exec plug-in gave it.
     """
 
     number: int
@@ -114,6 +116,7 @@ class Login:
     headers: dict[str, str]
     configuration: Configuration = field(repr=False)
     expires: Instant | None = None
+    is_of_plugin: bool = False
 
 
 class ClusterCredentials:
@@ -256,7 +259,7 @@ class ClusterCredentials:
                 expires += self._certificate_end(chosen.cert_file)
         except InputError as problem:
             await rest.close()
-            raise self._problem(problem.problem) from problem
+            raise self._problem(problem.problem, problem.cure) from problem
         headers = {"authorization": token} if token else {}
         # A plug-in whose clock is behind prints times that have passed: refusals count instead.
         now = self._clock.now()
@@ -267,6 +270,7 @@ class ClusterCredentials:
             headers=headers,
             configuration=chosen,
             expires=min((end for end in expires if end > now), default=None),
+            is_of_plugin=loader.is_of_plugin,
         )
 
     def _certificate_end(self, path: str | None) -> list[Instant]:
@@ -284,14 +288,13 @@ class ClusterCredentials:
         end = timestamps.from_datetime(certificate.not_valid_after_utc)
         if end < self._clock.now():
             text = f"its client certificate has expired at {timestamps.seconds_text(end)}"
-            raise InputError(text)
+            raise InputError(text, cure="renew it in its file, which is read again")
         return [end]
 
-    def _problem(self, text: str) -> InputError:
+    def _problem(self, text: str, cure: str = "") -> InputError:
         # Programs and parsers write several lines; the message must be one sentence.
-        return InputError(
-            " ".join(text.split()), place=self.place, cure="try the same with kubectl"
-        )
+        cure = cure or "try the same with kubectl"
+        return InputError(" ".join(text.split()), place=self.place, cure=cure)
 
 
 @asynccontextmanager

@@ -198,17 +198,7 @@ class Requests:
         accept: str,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         async with AsyncExitStack() as held:
-            login = await self._credentials.login()
-            await held.enter_async_context(self._credentials.held(login))
-            answer = await self._ask(login, path, parameters, timeouts, accept)
-            if answer.status == Unauthorized.code:
-                fresh = await self._credentials.login(refused=login)
-                if fresh.number != login.number:
-                    answer.close()
-                    await held.aclose()
-                    login = fresh
-                    await held.enter_async_context(self._credentials.held(login))
-                    answer = await self._ask(login, path, parameters, timeouts, accept)
+            login, answer = await self._first(held, path, parameters, timeouts, accept)
             if answer.status != Unauthorized.code:
                 self._credentials.accept(login)
             left = self._bounds.retry_seconds_max
@@ -232,6 +222,40 @@ class Requests:
             finally:
                 # A stream that is left is not read to its end.
                 answer.close()
+
+    async def _first(
+        self,
+        held: AsyncExitStack,
+        path: str,
+        parameters: Mapping[str, str],
+        timeouts: aiohttp.ClientTimeout,
+        accept: str,
+    ) -> tuple[Login, aiohttp.ClientResponse]:
+        """The first answer, and the credentials with which it came.
+
+        They are read again once where one side refuses the other's: also certificates may have been
+        renewed in their files, or the authority that both trust.
+        """
+        login = await self._credentials.login()
+        await held.enter_async_context(self._credentials.held(login))
+        try:
+            answer = await self._ask(login, path, parameters, timeouts, accept)
+            if answer.status != Unauthorized.code:
+                return login, answer
+        except ClusterUnreachable as problem:
+            fresh = login
+            if _is_about_certificates(problem, login):
+                fresh = await self._credentials.login(refused=login)
+            if fresh.number == login.number:
+                raise
+        else:
+            fresh = await self._credentials.login(refused=login)
+            if fresh.number == login.number:
+                return login, answer
+            answer.close()
+        await held.aclose()
+        await held.enter_async_context(self._credentials.held(fresh))
+        return fresh, await self._ask(fresh, path, parameters, timeouts, accept)
 
     async def _ask(
         self,
@@ -313,6 +337,19 @@ class _translated:  # noqa: N801 - a context manager, called like a function
                 text = f"{self._place}: {str(problem) or type(problem).__name__}"
                 is_broken = isinstance(problem, aiohttp.ServerDisconnectedError | OSError)
                 raise ClusterUnreachable(text, is_broken=is_broken) from problem
+
+
+def _is_about_certificates(problem: BaseException | None, login: Login) -> bool:
+    """True where one side of a connection does not trust the other, or may not.
+
+    Some servers close the connection without a word to a client whose certificate they refuse. A
+    plug-in, which may open a browser, does not run for that.
+    """
+    while problem is not None and not isinstance(problem, ssl.SSLError):
+        if isinstance(problem, aiohttp.ServerDisconnectedError | ConnectionResetError):
+            return login.configuration.cert_file is not None and not login.is_of_plugin
+        problem = problem.__cause__
+    return problem is not None
 
 
 def _reason(problem: OSError) -> str:
