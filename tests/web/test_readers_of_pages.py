@@ -263,3 +263,14 @@ async def test_effects_of_a_change_do_not_depend_on_what_their_reader_may_not_se
     assert any(one.method == "POST" and "job-2 cannot start" in text for one, text in shown.items())
     without = await answers(incident, events, reader, [*shown], hidden_from=reader)
     assert not [(str(one), text) for one, text in shown.items() if text != without[one]]
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_findings_tell_nothing_of_objects_that_their_reader_may_not_see(reader):
+    """The quota allows less than is in use, and this reader may not read quotas."""
+    incident = INCIDENTS["quota_was_lowered_under_services"]()
+    events = played(incident)
+    shown = await answers(incident, events, reader, part="/findings")
+    assert shown
+    without = await answers(incident, events, reader, [*shown], hidden_from=reader)
+    assert not [(str(one), text) for one, text in shown.items() if text != without[one]]

@@ -1,6 +1,6 @@
 """Findings about pools and objects, quotas, violated invariants, and lacks of a recording."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from app.analysis.chronicle import Chronicle
@@ -171,11 +171,22 @@ def _of_rule(views: LiveViews, event: Event, severity: Severity, text: str) -> F
 
 
 def invariants(
-    chronicle: Chronicle, views: LiveViews, until: Revision, now: Instant, namespace: str = ""
+    chronicle: Chronicle,
+    views: LiveViews,
+    until: Revision,
+    now: Instant,
+    namespace: str = "",
+    *,
+    sees: Callable[[ObjectKey], bool] = lambda _: True,
 ) -> Iterator[Finding]:
-    """Violated rules, one finding for each rule and severity; a state that lasts does until now."""
+    """Violated rules, one finding for each rule and severity; a state that lasts does until now.
+
+    Left out are violations by objects that the reader does not see.
+    """
     groups: dict[tuple[str, Gravity], list[Violation]] = {}
     for violation in chronicle.violations(until=until, now=now):
+        if not all(map(sees, violation.objects)):
+            continue
         if namespace and all(key.namespace != namespace for key in violation.objects):
             continue
         groups.setdefault((violation.rule, violation.kind), []).append(violation)

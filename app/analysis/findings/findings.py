@@ -65,12 +65,12 @@ def collect_in_steps(
     reads_events = causes.reads_events
     has_pods = chronicle.count_of_kind(pods.POD_CREATED, until=until) > 0
     kinds: tuple[Iterable[Finding], ...] = (
-        cluster.invariants(chronicle, views, until, judged, namespace),
+        cluster.invariants(chronicle, views, until, judged, namespace, sees=causes.sees),
         pods.waiting(chronicle, views, until, causes.unasked, namespace, reads_events=reads_events),
         pods.unstarted(views, causes, now, namespace),
         pods.unrecorded(chronicle, views, until, namespace, reads_events=reads_events),
         workloads.refused(views, causes.workloads, namespace, reads_events=reads_events),
-        refused_writes.writes(chronicle, until, namespace),
+        refused_writes.writes(chronicle, until, namespace, sees=causes.sees),
         workloads.jobs(views, causes.workloads, namespace),
         claims.stuck(views, namespace, has_pods=has_pods),
         pods.overdue(views, causes, now, namespace),
@@ -90,7 +90,7 @@ def collect_in_steps(
     )
     everything: list[Finding] = []
     for of_kind in kinds:
-        everything += of_kind
+        everything += (one for one in of_kind if all(causes.sees(each.key) for each in one.objects))
         yield
     is_quiet = not everything and examined == until
     return Findings(

@@ -46,7 +46,8 @@ class PodCauses:
     no cause rests on Event objects, which the reader may not see. `workloads` are the kinds of
     workloads that the reader may see, `former` the states of patches and classes that ended last.
     With `reads_accounts` the reader may see ServiceAccounts. With `judges_volumes` the pods were
-    placed here, and the reader may see their volumes.
+    placed here, and the reader may see their volumes. `sees` is whether the reader may see an
+    object: findings about others are left out.
     """
 
     unasked: Callable[[JsonObject], str]
@@ -55,6 +56,7 @@ class PodCauses:
     former: Sequence[FormerState] = ()
     reads_accounts: bool = True
     judges_volumes: bool = True
+    sees: Callable[[ObjectKey], bool] = lambda _: True
 
 
 @dataclass(slots=True)

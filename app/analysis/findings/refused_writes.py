@@ -1,7 +1,7 @@
 """Writes that the API refused, and after which the object did not change any more."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from app.analysis.chronicle import Chronicle
 from app.analysis.findings.report import OBJECTS_SHOWN_MAX, Finding, FindingKind, Severity, Subject
@@ -13,15 +13,21 @@ _OF_OBJECT = re.compile(r'(?:(?:Forbidden|Invalid): )?\S+ "[^"]*" is (forbidden|
 """The part of a refusal with the name of the object, and before it the reason, which it repeats."""
 
 
-def writes(chronicle: Chronicle, until: Revision, namespace: str = "") -> Iterator[Finding]:
-    """The objects that were last refused, by message.
+def writes(
+    chronicle: Chronicle,
+    until: Revision,
+    namespace: str = "",
+    *,
+    sees: Callable[[ObjectKey], bool] = lambda _: True,
+) -> Iterator[Finding]:
+    """The objects that were last refused, by message; those that the reader does not see are none.
 
     A refused object without a name is reported with the workload or pod that asks for it.
     """
     groups: dict[str, dict[ObjectKey, Revision]] = {}
     for entry in chronicle.of_kind(timeline_kinds.WRITE_REFUSED, until=until):
         key = entry.subject
-        if not key.name or (namespace and key.namespace != namespace):
+        if not key.name or (namespace and key.namespace != namespace) or not sees(key):
             continue
         if chronicle.about(key, until=until)[-1].revision != entry.revision:
             continue

@@ -463,6 +463,7 @@ class Answers:
             reads_accounts=sees_all(api_resources.SERVICE_ACCOUNTS),
             judges_volumes=not runtime.info.is_decided_elsewhere
             and all(map(sees_all, volumes.KINDS)),
+            sees=inquiry.reader().sees,
         )
         answer = await stepwise.worked_out(
             views,

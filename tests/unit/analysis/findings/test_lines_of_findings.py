@@ -291,6 +291,16 @@ def test_rules_and_kinds_are_findings_of_their_own_in_a_namespace() -> None:
     assert of_invariants(*several, namespace="elsewhere") == []
 
 
+def test_violations_by_objects_that_the_reader_does_not_see_are_left_out() -> None:
+    of_a, of_both = violated(3, 5, "a"), violated(4, 9, "a", "b")
+    chronicle: Any = SimpleNamespace(violations=lambda until, now: [of_a, of_both])
+    views: Any = SimpleNamespace()
+    given = chronicle, views, Revision(20), Instant(20)
+    (found,) = cluster.invariants(*given, sees=lambda key: key.name != "b")
+    assert (found.text, found.count, found.last) == ("at 3; violated: a-rule", 1, 5)
+    assert [each.name for each in found.objects] == ["a"]
+
+
 def test_patch_that_fails_is_told_with_its_devices() -> None:
     problems = [("a", "bad"), ("b", "worse"), ("a", "bad"), ("a", "other")]
     given = [SimpleNamespace(patch=patch, problem=text) for patch, text in problems]

@@ -30,3 +30,5 @@ def test_reason_of_a_refusal_is_said_once(code, message, said):
     chronicle.fold(cluster.line.events)
     (finding,) = refused_writes.writes(chronicle, Revision(len(cluster.line.events)))
     assert f"1 object was not written: create: {said}" in finding.text
+    nothing = refused_writes.writes(chronicle, finding.last, sees=lambda each: each != key)
+    assert not [*nothing]
