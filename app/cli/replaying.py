@@ -445,10 +445,11 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
     for counted in shown:
         detail = f" ({counted['detail']})" if counted["detail"] else ""
         users = ", ".join(map(records.named_author, counted["users"]))
-        besides = f"; written to by {users}" if users else ""
+        besides = f" (others who wrote to it: {users})" if users else ""
         console.say(f"{counted['aspect']}, {counted['subject']}: {counted['class']}{detail}")
         recorded, again = differences.sides(counted["recorded"], counted["again"])
-        console.say(f"  recorded {recorded}, again {again}{besides}")
+        console.say(f"  recorded:      {recorded}")
+        console.say(f"  decided again: {again}{besides}")
     if len(report["differences"]) > len(shown):
         console.say("all differences with both sides: -o json")
     _print_doubts(report)
@@ -470,7 +471,7 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
         console.say(
             f"  revision {difference['revision']}, {difference['subject']}, {difference['path']}: "
             f"recorded {differences.side(difference['recorded'])}, "
-            f"again {differences.side(difference['again'])}"
+            f"decided again {differences.side(difference['again'])}"
         )
         if difference["judgement"]:
             console.say(f"    {difference['judgement']}")

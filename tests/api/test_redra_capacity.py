@@ -234,7 +234,7 @@ async def test_text_json_and_page_tell_the_same_of_capacity():
             if shown is not None:
                 assert f"{shown.largest} of {shown.free}" in line.text
                 assert f"has {shown.largest}, {shown.free} free" in column.text
-                assert f"{shown.name} {shown.largest} ({shown.free})" in lines
+                assert f"{shown.name} {shown.largest} of {shown.free}" in lines
 
 
 async def test_moments_come_with_the_next_questions():

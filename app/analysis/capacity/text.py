@@ -35,6 +35,8 @@ _WORDS: Mapping[str, str] = {
 _NEVER_CANDIDATES = ("selector", "other-node")
 """The causes of devices that were never candidates, which are shown last."""
 
+_NOTHING = ("0", "")
+
 
 def fit_lines(answer: FitAnswer) -> Iterator[str]:
     """The answer for a terminal."""
@@ -136,7 +138,7 @@ def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
         yield "there is no device class"
     yield from (counter_text(one) for one in now.counters)
     if len(answer.moments) > 1:
-        yield "over time: the largest claim that fits (free devices), and counters stranded"
+        yield "over time, by revision: devices of the largest claim that fits, of those free"
         for moment in answer.moments:
             yield f"  {moment.time[:19].replace('T', ' ')} {moment.revision:>8}  {_course(moment)}"
     if answer.missing:
@@ -160,10 +162,10 @@ def class_text(one: ClassCapacity) -> str:
 
 def counter_text(one: CounterCapacity) -> str:
     """A counter as a sentence."""
-    return (
-        f"counter {one.counter} of {one.driver}: {one.left} of {one.total} left, "
-        f"{one.stranded} of that stranded"
-    )
+    rest = f"counter {one.counter} of {one.driver}: {one.left} of {one.total} left"
+    if one.stranded in _NOTHING:
+        return f"{rest}, none of it stranded"
+    return f"{rest}, {one.stranded} of it stranded (no free device can draw on it)"
 
 
 def _least(one: ClassCapacity) -> str:
@@ -172,12 +174,13 @@ def _least(one: ClassCapacity) -> str:
 
 def _course(moment: CapacityMoment) -> str:
     parts: Sequence[str] = [
-        f"{one.name} {_least(one)}{one.largest} ({one.free})" for one in moment.classes
+        f"{one.name} {_least(one)}{one.largest} of {one.free}" for one in moment.classes
     ]
     stranded = [
-        f"{one.counter} {one.stranded}" for one in moment.counters if one.stranded not in ("0", "")
+        f"{one.counter} {one.stranded}" for one in moment.counters if one.stranded not in _NOTHING
     ]
-    return ", ".join(parts) + ("; stranded " + ", ".join(stranded) if stranded else "")
+    classes = ", ".join(parts) or "no device class"
+    return classes + ("; stranded " + ", ".join(stranded) if stranded else "")
 
 
 def _devices(count: int) -> str:

@@ -336,7 +336,7 @@ def _declared_counters(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterato
         slices = newest(views.inventory.slices_of(identifiers.parse_pool(place)))
         names = [str(each.get("name")) for one in slices for each in dra.shared_counters(one.tree)]
         noun = counts.plural(len(names), "counter set")
-        text = f"pool {place} declares "
+        text = f"{unusable[place].removeprefix('invalid: ')}: pool {place} has "
         text += f"{noun} {listed(names, len(names))}" if names else "no counter set"
         yield Reason(text=text, is_kept=True)
 

@@ -136,7 +136,7 @@ async def with_authors(
         by = sources.by(since) if since is not None and is_seen else ""
         sentence = closing.sentence
         if by:
-            sentence += f", {by}" if len(closing.nodes) == 1 else f", node {key.name} {by}"
+            sentence += f", {by}" if len(closing.nodes) == 1 else f" ({key.name} {by})"
         reasons.append(
             Reason(
                 text=sentence,

@@ -527,13 +527,15 @@ def placed(
             side(
                 nodes={"n": asked(text="cannot allocate")},
                 devices={"g0": FREE},
-                pool=replace(pool(), problem="incomplete: 1 of 2 slices are there"),
+                pool=replace(
+                    pool(), problem="incomplete: only 1 of 2 announced slices is published"
+                ),
             ),
             Parting(
                 node="n",
                 device=G0,
                 a="chosen",
-                b="incomplete: 1 of 2 slices are there",
+                b="incomplete: only 1 of 2 announced slices is published",
                 causes=slices("t", "s"),
                 open_on="a",
             ),

@@ -77,8 +77,9 @@ def test_unexplained_difference_says_what_is_recorded_and_what_is_decided_here(c
     }
     replaying._print_decide(report, Output.TEXT)
     out = capsys.readouterr().out
-    assert "evictions, pods/a: unexplained\n  recorded nothing, again evicted" in out
-    assert "written to by alice" in out
-    assert "same 2 pods, again" in out
+    sides = "  recorded:      nothing\n  decided again: evicted"
+    assert f"evictions, pods/a: unexplained\n{sides}" in out
+    assert "(others who wrote to it: alice)" in out
+    assert "same 2 pods\n" in out
     assert "same 1 pod\n" in out
     assert "-o json" not in out

@@ -62,7 +62,7 @@ def of_pod(pod: PodSpec, nodes: Mapping[str, JsonView]) -> list[Closing]:
     """The causes that close these nodes to a pod, in their order; a cordon counts alone."""
     is_cordon_tolerated = filters.is_tolerated(pod, filters.UNSCHEDULABLE_TAINT)
     closings: dict[str, Closing] = {}
-    for name, tree in nodes.items():
+    for name, tree in sorted(nodes.items()):
         if core.unschedulable(tree) and not is_cordon_tolerated:
             here = [cordon(name)]
         else:
