@@ -66,7 +66,7 @@ async def test_commands_ask_for_a_part():
 
         code, findings, _ = await told("findings", "-n", "blue")
         assert code == 1
-        assert "pods/b0 -n blue" in findings
+        assert "pods/blue/b0 (" in findings
         assert re.search(r"\bred\b", findings) is None
         code, shown, _ = await told("map", "-l", "zone=b")
         assert code == 0
