@@ -16,7 +16,8 @@ from tests.web import (
     quiet_incidents,
     refused_incidents,
 )
-from tests.web.invented import Names, ask, claim, pod
+from tests.web.invented import Invented, Names, ask, claim, pod
+from tests.web.reported_incidents import lab
 from tests.web.test_incident_stories import stored
 
 POD = "/api/v1/namespaces/lab/pods/job"
@@ -246,6 +247,41 @@ async def test_taint_of_a_condition_comes_back_when_it_is_removed():
     made = node_incidents.disk_of_the_only_node_is_full(Names(5))
     removed = ({"patch": {"spec": {"taints": None}}, "of": "node/n"}, {"wait": 600})
     assert not await placed_on(replace(made, steps=(*made.steps, *removed)))
+
+
+CONDITIONS = {
+    "none": [],
+    "ready": [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "False"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "effect", "conditions"),
+    [
+        ("disk-pressure", "NoExecute", "ready"),
+        ("disk-pressure", "NoSchedule", "none"),
+    ],
+)
+async def test_taint_for_which_its_node_has_no_condition_is_to_be_removed(key, effect, conditions):
+    """Somebody set it by hand; no state of the node ends it, and nobody sets it again."""
+    driver = "d.test"
+    taint = {"key": f"node.kubernetes.io/{key}", "effect": effect}
+    made = Invented(
+        told=(),
+        steps=(
+            {"apply": lab(driver, node_incidents.one(driver))},
+            {"wait": 5},
+            {"patch": {"spec": {"taints": [taint]}}, "of": "node/n"},
+            {"status": {"conditions": CONDITIONS[conditions]}, "of": "node/n"},
+            {"wait": 5},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 600},
+        ),
+    )
+    helps = await proposed(made)
+    assert ([f"remove taint {taint['key']}:{effect} of node n"], "n") in helps, helps
+    removed = ({"patch": {"spec": {"taints": None}}, "of": "node/n"}, {"wait": 600})
+    assert await placed_on(replace(made, steps=(*made.steps, *removed))) == "n"
 
 
 async def test_every_proposal_for_these_incidents_is_carried_out_above():

@@ -32,6 +32,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import Scheduler
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle, build_allocator
 from app.domain.controllers.scheduling.scheduling_cycle.verdicts import DeviceVerdict, Verdicts
 from app.domain.devices.taints import taint_of
+from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import requirement_text
@@ -391,7 +392,8 @@ def _unallocated(claims: Sequence[PodClaim]) -> Mapping[str, JsonView]:
 
 def _opened(cycle: Cycle, info: NodeInfo) -> OpenNode:
     """The answer of a node without its cordon, or without the taints that are not tolerated."""
-    (change, opened), *further = openings(cycle.pod, info)
+    node = cycle.views.objects.get(ObjectKey(*api_resources.NODES, "", info.name)) or {}
+    (change, opened), *further = openings(cycle.pod, info, node)
     made = _open_answer(cycle, info, change, opened)
     for also, wide_open in further:
         if made.text and not _open_answer(cycle, info, also, wide_open).text:
@@ -404,7 +406,7 @@ def uncordoning(name: str) -> str:
     return f"uncordon node {name}"
 
 
-def openings(pod: PodSpec, info: NodeInfo) -> Iterator[tuple[str, NodeInfo]]:
+def openings(pod: PodSpec, info: NodeInfo, node: JsonView) -> Iterator[tuple[str, NodeInfo]]:
     """The changes that open a node one after the other, each with the node as it is then."""
     opened = info
     if info.is_unschedulable and not filters.is_tolerated(pod, filters.UNSCHEDULABLE_TAINT):
@@ -414,20 +416,20 @@ def openings(pod: PodSpec, info: NodeInfo) -> Iterator[tuple[str, NodeInfo]]:
     closing = closing_taints(pod, opened)
     if closing:
         taints = tuple(taint for taint in opened.taints if taint not in closing)
-        change = " and ".join(_untainting(info.name, closing))
+        change = " and ".join(_untainting(info.name, node, closing))
         yield change, replace(opened, is_unschedulable=False, taints=taints)
 
 
-def _untainting(node: str, taints: Sequence[JsonView]) -> Iterator[str]:
+def _untainting(name: str, node: JsonView, taints: Sequence[JsonView]) -> Iterator[str]:
     """The changes that end taints of a node; one that its condition sets would come back."""
     names: dict[str, list[str]] = {}
     for tree in taints:
-        state = readiness.state_without(str(tree.get("key")))
+        state = readiness.state_without(node, tree)
         names.setdefault(state, []).append(taint_of(tree).text)
     for state, those in names.items():
         what = f"{counts.plural(len(those), 'taint')} {', '.join(those)}"
         ends = f"with which {what} {counts.verb(len(those), 'ends')}"
-        yield f"get node {node} {state}, {ends}" if state else f"remove {what} of node {node}"
+        yield f"get node {name} {state}, {ends}" if state else f"remove {what} of node {name}"
 
 
 def closing_taints(pod: PodSpec, info: NodeInfo) -> list[JsonObject]:

@@ -84,7 +84,7 @@ def misfits(pod: PodSpec, closing: Closing) -> Iterator[str]:
     They were probably meant for the taint.
     """
     tree = closing.first
-    if tree is None or readiness.state_without(str(tree.get("key"))):
+    if tree is None or tree.get("key") in readiness.CONDITION_KEYS:
         return
     for toleration in pod.tolerations:
         key = str(toleration.get("key") or "")

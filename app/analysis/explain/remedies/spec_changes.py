@@ -123,7 +123,7 @@ def _opening(state: ChangedPair, pod: PodSpec, info: NodeInfo) -> Iterator[SpecC
 
     A cordoned node is only opened: who cordons it wants no pod there.
     """
-    for text, opened in node_answers.openings(pod, info):
+    for text, opened in node_answers.openings(pod, info, state.node):
         made, spec = _changed(state.node)
         spec["taints"] = [*opened.taints]
         spec["unschedulable"] = opened.is_unschedulable

@@ -59,10 +59,8 @@ TROUBLES = {
 }
 """The conditions that are bad when true, and their taints."""
 
-_STATES_WITHOUT = {
-    **dict.fromkeys(_TAINT_OF.values(), "ready"),
-    **{key: f"out of {condition}" for condition, key in TROUBLES.items()},
-}
+CONDITION_KEYS = frozenset((*_TAINT_OF.values(), *TROUBLES.values()))
+"""The keys of taints that follow from conditions."""
 
 
 class NodeReconciler(KeyedController[tuple[str], Views]):
@@ -341,9 +339,15 @@ def _is(taint: JsonView, key: str) -> bool:
     return taint.get("key") == key and taint.get("effect") == "NoSchedule"
 
 
-def state_without(key: str) -> str:
-    """The state in which a node has no taint of this key, for the keys that this controller sets.
+def state_without(node: JsonView, taint: JsonView) -> str:
+    """The state in which a node would not have one of its taints, if its present one sets it.
 
-    Such a taint comes back if it is removed in any other state. Empty for all other keys.
+    Such a taint comes back if it is removed. Empty for all other taints.
     """
-    return _STATES_WITHOUT.get(key, "")
+    key = taint.get("key")
+    if key in _TAINT_OF.values():
+        return "ready" if _ready(node) in _TAINT_OF else ""
+    for condition_type, of_condition in TROUBLES.items():
+        if _is(taint, of_condition) and _status(node, condition_type) == "True":
+            return f"out of {condition_type}"
+    return ""
