@@ -47,8 +47,9 @@ _TOKEN = re.compile(
     rb'"(?P<text>(?:[^"\\]|\\.)*+)"|(?P<pair> => )|(?P<nil>\bnil\b)|(?P<index>\[\d{1,6}\] )'
     rb"|(?P<time>\d{4}-\d\d-\d\dT[\d:.]{1,30}Z)"
 )
-_OF_RUBY = re.compile(rb"\\([#e])")
-"""Escapes that JSON does not have."""
+_ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
+_OF_RUBY = {b"#": b"#", b"e": b"\\u001b", b"a": b"\\u0007", b"v": b"\\u000b"}
+"""Escapes that JSON does not have. A backslash has one, too: what follows it is none."""
 
 _BYTES = re.compile(rb'("MESSAGE"\s*:\s*)\[(\s*\d{1,3}\s*(?:,\s*\d{1,3}\s*)*)\]')
 
@@ -118,7 +119,7 @@ def _of_logstash(content: bytes) -> bytes:
 
 def _as_json(match: re.Match[bytes]) -> bytes:
     if match["text"] is not None:
-        return _OF_RUBY.sub(lambda each: b"#" if each[1] == b"#" else b"\\u001b", match[0])
+        return _ESCAPE.sub(lambda each: _OF_RUBY.get(each[1], each[0]), match[0])
     if match["time"] is not None:
         return b'"' + match["time"] + b'"'
     return b"" if match["index"] is not None else b":" if match["pair"] is not None else b"null"

@@ -117,6 +117,26 @@ def test_audit_events_are_read_as_they_are_printed(tmp_path, form):
     assert lost == []
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda event: at_the_time(of_logstash({"message": dense(event)})),
+        lambda event: at_the_time(of_logstash(event)),
+        lambda event: fluent_bit(f'{{"log"=>{json.dumps(dense(event))}}}'),
+        lambda event: f"{of_ruby(event, ' => ')}\n",
+        lambda event: f"{json.dumps(dense(event))}\n",
+    ],
+    ids=["Logstash", "Logstash, fields", "fluent-bit, escaped", "Ruby 3.4", "texts of jq"],
+)
+def test_backslashes_of_an_object_are_its_own(tmp_path, shown):
+    """A backslash stands before a letter that has an escape of its own in Ruby."""
+    note = r"C:\exe C:\#1 C:\\end \d+ C:\all C:\var"
+    event = audit("create", tree(name="one", rv=1, spec={"note": note}), name="one", second=1)
+    records, lost = read(tmp_path, shown(event), name="audit.txt")
+    assert [each.object["spec"]["note"] for each in records] == [note]
+    assert lost == []
+
+
 def test_record_of_logstash_that_breaks_off_is_lost_alone(tmp_path):
     first, second = (at_the_time(of_logstash(event)) for event in EVENTS)
     records, lost = read(tmp_path, f"{first[: len(first) // 2]}\n{second}", name="audit.txt")
