@@ -65,7 +65,7 @@ SKEW_SECONDS_MIN = 1.0
 """The smallest clock skew that is reported; clocks that are kept in step differ by less."""
 
 POLLS_UNREAD_MAX = 5
-"""Polls in a row that may fail to read the log before that is reported."""
+"""The time of so many polls may pass without an answer of the log before that is reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
