@@ -26,6 +26,7 @@ from tests.cluster import DRIVER, Cluster
 GATES = (
     "DRAConsumableCapacity",
     "DRADeviceBindingConditions",
+    "DRADeviceTaintRules",
     "DRAExtendedResource",
     "DRAPrioritizedList",
     "DRAResourceClaimDeviceStatus",
@@ -236,6 +237,19 @@ def rationed(cluster, chance):
     assert any("is forbidden: exceeded quota" in text for text in told)
 
 
+def tainted(cluster, chance):
+    """Rules come at the instants at which the status of another one is due by itself."""
+    cluster.template("any")
+    for number in range(2):
+        cluster.slice(f"node-{number}", devices=4)
+    for number in range(8):
+        cluster.pod(f"pod-{number}", template="any", terminationGracePeriodSeconds=3)
+        cluster.wait(chance.randint(1, 3))
+    for number in range(4):
+        cluster.rule(f"rule-{number}")
+        cluster.wait(5)
+
+
 SCENARIOS = {
     scene.__name__: (scene, nodes)
     for scene, nodes in (
@@ -248,6 +262,7 @@ SCENARIOS = {
         (flushed, 1),
         (preempted, 3),
         (rationed, 1),
+        (tainted, 2),
     )
 }
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from app.analysis.replay.acts import Act
+from app.analysis.replay.instants import is_derived
 from app.analysis.replay.lateness import PacedRun
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE
@@ -82,12 +83,23 @@ def _may_be_swapped(act: Act, cause: Event, caused: Instant) -> bool:
     """Whether only times give the order of the two, and clocks may differ by more than these.
 
     A history of redra shows what a controller had seen. What has the same time as its write may be
-    due at that time by itself.
+    due at that time by itself, also in a log that dates both answers alike.
     """
-    if act.seen is not None and act.event.stamp.time == cause.stamp.time:
+    if act.event.stamp.time == cause.stamp.time and (act.seen is not None or _is_tied(act, caused)):
         return True
     is_guessed = any(
         event.stamp.origin is not None and Loss.NO_RV in event.stamp.origin.losses
         for event in (act.event, cause)
     )
     return is_guessed and caused - act.known < CLOCK_TOLERANCE
+
+
+def _is_tied(act: Act, caused: Instant) -> bool:
+    """Whether a log dates the answer to an act itself, and no earlier than its reason came.
+
+    The time of a write that was answered after a later one is that of the later one.
+    """
+    event = act.event
+    origin, time = event.stamp.origin, event.stamp.time
+    is_dated = origin is not None and not is_derived(event) and origin.answered in (0, time)
+    return is_dated and act.known < caused <= time

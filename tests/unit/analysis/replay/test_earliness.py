@@ -46,16 +46,23 @@ def early_at(
     is_guessed=False,
     seen=None,
     written=None,
+    dated=None,
+    answered=0,
 ):
     """The early acts: a claim that came at one time, and is made for its pod at another.
 
     `reason` is when the pod was recorded, `first` when the controller first looked at it here. In a
-    history of redra, `seen` is what the controller had seen; `written` is when the pod was written.
+    history of redra, `seen` is what the controller had seen; `written` is when the pod was written,
+    `dated` the time of the claim, and `answered` when the request for it was.
     """
     pod = created(2, POD, reason, reason_losses)
     if written is not None:
         pod.stamp = msgspec.structs.replace(pod.stamp, time=instant(written))
     claim = created(1, CLAIM, came, act_losses, ownerReferences=OWNER)
+    if dated is not None:
+        origin = msgspec.structs.replace(claim.stamp.origin, answered=instant(answered))
+        stamp = msgspec.structs.replace(claim.stamp, time=instant(dated), origin=origin)
+        claim.stamp = stamp
     ours = created(3, CLAIM, made, ownerReferences=OWNER, **(content or {}))
     recorded, again = Trace(), Trace()
     for trace, event in ((recorded, claim), (again, ours)):
@@ -87,6 +94,8 @@ ROWS = [
     ("as it was due by itself", (10, 12, 12, 12), {"seen": 9, "written": 10}, set()),
     ("its writer had seen no pod", (10, 12, 12, 12), {"seen": 9}, {"c"}),
     ("of the time of its pod, from a log", (10, 12, 12, 12), {"written": 10}, {"c"}),
+    ("of one time with its pod", (9.99, 10, 10, 10), {"dated": 10, "answered": 10}, set()),
+    ("of that time, but answered later", (9.99, 10, 10, 10), {"dated": 10, "answered": 11}, {"c"}),
     ("its place is a guess", (10, 10.9, 10.9, 10.9), {"act_losses": GUESS}, set()),
     ("its place is a guess, a second before", (10, 11, 11, 11), {"act_losses": GUESS}, {"c"}),
     ("the reason's place is a guess", (10, 10.9, 10.9, 10.9), {"reason_losses": GUESS}, set()),
