@@ -15,9 +15,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     # leaves out is written in between. Only somebody who knows the policy can tell.
     ("a-quickstart", "loses_the_namespace_of_half_the_pods", "verify"): "fails",
     ("a-quickstart", "loses_the_namespace_of_half_the_pods", "decide"): "fails",
-    # Servers whose clocks are far apart: what an attempt may have seen, and which of two requests
-    # with one version made the change.
-    ("c-multihost-tpu", "three_servers_20_milliseconds_apart", "decide"): "fails",
     # Six lines of another cluster, none by a service account and none with a version that another
     # write has: one gives a device that claims of this cluster then get. A claim whose release is
     # in a lost line would look the same, but other lost lines would have to come before.

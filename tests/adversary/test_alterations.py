@@ -125,6 +125,7 @@ FEW: list[Row] = [
     ("j-api-versions", "bindings_through_a_server_whose_clock_is_behind", "decide"),
     ("j-api-versions", "every_second_line_from_a_server_ahead", "decide"),
     ("a-quickstart", "three_servers_20_milliseconds_apart", "decide"),
+    ("c-multihost-tpu", "three_servers_20_milliseconds_apart", "decide"),
     ("a-quickstart", "bound_two_seconds_before_its_reservation", "verify"),
     ("a-quickstart", "later_device_than_the_first_through_two_servers", "decide"),
     ("a-quickstart", "claim_made_before_its_template_through_two_servers", "decide"),

@@ -104,7 +104,8 @@ class Try:
     True when the attempt's instant is recorded. `version` is that of the pod that it saw, 0 if
     unknown. `is_paired_by_time` is True when a condition counts as this attempt's although the
     report is a repetition, which does not contain its own text: the instants alone say so.
-    `is_reported` is True when an Event reports the attempt.
+    `is_reported` is True when an Event reports the attempt. `written` is the version of the pod
+    with the condition of a failed attempt, 0 if unknown.
     """
 
     instant: Instant
@@ -117,6 +118,7 @@ class Try:
     version: int = 0
     is_paired_by_time: bool = False
     is_reported: bool = False
+    written: int = 0
 
     def came_to(self, ours: AttemptOutcome) -> bool:
         """Whether an attempt here had the same outcome. A pod that was never bound has no node."""
@@ -238,7 +240,7 @@ def attempts_of(
                 placing=placing,
             )
         )
-    tried.sort(key=lambda each: each.instant)
+    tried = _in_order_of_attempts(tried)
     before: Instant | None = None
     version, message = 0, stated
     for each in tried:
@@ -261,6 +263,23 @@ def attempts_of(
             )
         message = each.tried.message
     return tried
+
+
+def _in_order_of_attempts(tries: Sequence[Try]) -> list[Try]:
+    """The attempts of a pod in order: by time, where versions do not tell another order.
+
+    A failed attempt came before a placement if its condition was stored before the placement's
+    first write. Two servers may date these writes, and their clocks differ.
+    """
+    placed = [each for each in tries if each.placing is not None and each.placing.written]
+    for each in tries:
+        later = (
+            other.instant
+            for other in placed
+            if other.placing is not None and 0 < each.written < other.placing.written
+        )
+        each.instant = Instant(min(each.instant, min(later, default=each.instant + 1) - 1))
+    return sorted(tries, key=lambda each: each.instant)
 
 
 def divided(placings: Sequence[Placing], until: Instant) -> list[Placing]:
@@ -357,8 +376,10 @@ def _failures(
     instants = [instant for instant, _ in tries.failures]
     with_condition: set[int] = set()
     by_time: set[int] = set()
+    versions: dict[int, int] = {}
     for number, (sent, message) in enumerate(tries.refusals):
         made = waits.of(sent)
+        version = tries.written[number] if number < len(tries.written) else 0
         note = messages.note(message)
         # The interval of a request that waited has its margin already.
         apart = 0 if made.has_waited else tolerances.TABLE.same_attempt
@@ -373,6 +394,7 @@ def _failures(
         if near:
             index = min(near, key=lambda each: abs(instants[each] - made.middle))
             with_condition.add(index)
+            versions[index] = version
             if not notes[index]:
                 by_time.add(index)
             notes[index] = note
@@ -382,6 +404,7 @@ def _failures(
             continue
         if slack and (dated := _report_dated(tries, number, notes, with_condition)) is not None:
             with_condition.add(dated)
+            versions[dated] = version
             refused.append((Made(first=instants[dated], last=instants[dated]), note))
             continue
         refused.append((made, note))
@@ -395,6 +418,7 @@ def _failures(
                 last=Instant(min(made.last + tolerances.TABLE.sure_after + slack, before)),
                 tried=AttemptOutcome(message=note),
                 is_exact=not made.has_waited,
+                written=version,
             )
         )
     failures += (
@@ -406,6 +430,7 @@ def _failures(
             version=tries.seen_by(index),
             is_paired_by_time=index in by_time,
             is_reported=True,
+            written=versions.get(index, 0),
         )
         for index, instant in enumerate(instants)
     )

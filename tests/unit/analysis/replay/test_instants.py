@@ -140,6 +140,28 @@ def test_versions_pair_a_report_with_a_condition_that_no_time_is_known_of(
     assert report in [each.instant for each in found]
 
 
+@pytest.mark.parametrize(
+    ("condition", "nomination", "placed"),
+    [(8, 9, [False, True]), (9, 8, [True, False]), (0, 9, [True, False])],
+    ids=["refused before", "refused after", "not known"],
+)
+def test_versions_order_a_refusal_and_a_placement_that_two_servers_date(
+    condition: int, nomination: int, placed: list[bool]
+) -> None:
+    """The condition is dated 10 ms after the nomination, by a clock that may be ahead."""
+    sent, began = Instant(SECOND + 20_000), Instant(SECOND + 10_000)
+    placing = Placing(began=began, node="n", written=nomination, seen_from=Instant(SECOND + 12_000))
+    tries = PodTries(
+        failures=[(Instant(sent - 1_000), "no device")],
+        refusals=[(sent, "no device")],
+        seen=[7],
+        written=[condition],
+        placings=[placing],
+    )
+    attempts = attempts_of(tries, waits_of({}, []), None, 20_000)
+    assert [each.placing is not None for each in attempts] == placed
+
+
 def test_attempt_is_not_later_than_its_condition_however_late_its_report_is_dated():
     """The pod was tried again, and placed, before the report of the first attempt was dated."""
     message = "resource claim c is in the process of being allocated"
