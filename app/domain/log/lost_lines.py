@@ -10,13 +10,16 @@ from heapq import nsmallest
 
 from app.domain.log import doubts
 from app.domain.log.event import Event, EventType, ObjectKey, Revision
-from app.domain.log.records import Loss
+from app.domain.log.records import BASELINE_VERB, Loss
 from app.domain.values import api_groups, api_resources, timestamps, well_known
 from app.domain.values.fields import dra, meta
 from app.domain.values.timestamps import SECOND, TimestampError
 
 _JUDGED = (api_resources.PODS, api_resources.NODES)
 """Kinds, beside those of devices, whose creators no policy leaves out."""
+
+_OLDER = 2
+"""What is so many seconds older than a log, as far as clocks agree, was made before it."""
 
 _NEVER = Revision(2**62)
 
@@ -38,9 +41,11 @@ class LostLines:
         self._seconds: list[tuple[int, Revision]] = []
         self._stretches: list[Revision] = []
         self._has_other = self._makes_claims = False
+        self._begins_amid = self._lists_slices = False
         self._unmade: set[ObjectKey] = set()
         # Whether a lost line does not belong to the first stretch; whether a claim of a template is
-        # made in a line; such claims of which no line shows that.
+        # made in a line; whether objects are older than the log; whether slices are listed; claims
+        # of templates of which no line shows that they are made.
         self._releases = _Releases()
 
     def follow(self, event: Event) -> None:
@@ -57,6 +62,9 @@ class LostLines:
         self._makes_claims |= is_of_template and Loss.SYNTHETIC_CREATE not in origin.losses
         if (is_of_template or self._unmade) and not self._makes_claims:
             self._releases.follow(event)
+        is_unmade = Loss.SYNTHETIC_CREATE in origin.losses
+        if event.stamp.verb == BASELINE_VERB and not is_unmade:
+            self._lists_slices |= event.key[:2] == api_resources.RESOURCE_SLICES
         if not origin.losses:
             return
         if event.type is EventType.GAP_OBSERVED and not event.key.resource:
@@ -66,12 +74,13 @@ class LostLines:
         if self.lacks_ends and Loss.SYNTHETIC_DELETE in origin.losses:
             self._since.get(event.key.resource, {}).pop(event.key, None)
             self._first.pop(event.key.resource, None)
-        if Loss.SYNTHETIC_CREATE not in origin.losses:
-            return
-        if event.key.group != api_groups.RESOURCE and event.key[:2] not in _JUDGED:
+        if not is_unmade:
             return
         with suppress(TimestampError):
             made = timestamps.parse(meta.creation_timestamp(event.object)) // SECOND - 1
+            self._begins_amid |= made + _OLDER < self._seconds[0][0]
+            if event.key.group != api_groups.RESOURCE and event.key[:2] not in _JUDGED:
+                return
             if made > self._seconds[0][0]:
                 place = bisect_left(self._seconds, (made, Revision(0)))
                 self.note(event.key, self._seconds[place - 1][1])
@@ -99,6 +108,11 @@ class LostLines:
     def follows_any(self) -> bool:
         """Whether any event was imported, so that lines may be missing at all."""
         return bool(self._seconds)
+
+    @property
+    def may_lack_pools(self) -> bool:
+        """Whether pools may be without a line: objects are older than the log, which lists none."""
+        return self._begins_amid and not self._lists_slices
 
     @property
     def lacks_releases(self) -> bool:

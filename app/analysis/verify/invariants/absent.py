@@ -272,6 +272,7 @@ class Missing:
             if cluster.open and (pod := cluster.pods.get(event.key)) is not None:
                 self._note_needed(pod)
         self.lost.follow(event)
+        cluster.stock.may_lack_pools = self.lost.may_lack_pools
         self._left_out.follow(event)
         self._last.follow(cluster, event)
         succession = self._successions.follow(event, self._last.versions)

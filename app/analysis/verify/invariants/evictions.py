@@ -80,7 +80,8 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         len(held) == len(claims)
         and "collapsed" not in losses_of(event)
         and cluster.lacking.isdisjoint(_NEEDED)
-        and cluster.stock.has_seen_slices
+        and cluster.stock.shown
+        and not any(map(cluster.stock.may_lack, pools))
         and not (unseen.has_gap("devicetaintrules") or unseen.lossy_of("devicetaintrules"))
     )
     cluster.rule_statuses.note_eviction(event)

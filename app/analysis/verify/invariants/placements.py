@@ -267,7 +267,7 @@ def _result(
     device = stock.device(id_)
     name = "/".join(id_)
     if device is None and not stock.pool(id_).has(id_[2]):
-        if not stock.has_seen_slices:
+        if stock.may_lack(id_[:2]):
             yield (
                 "allocated-device-existed",
                 ViolationKind.UNSURE,

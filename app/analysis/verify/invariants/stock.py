@@ -100,7 +100,8 @@ class Stock:
     """All published objects. Putting or removing a slice returns the pools that it touched.
 
     `has_patched_devices` when the release lets ResourceSlicePatches change devices. A fork may have
-    another release, so the patches are kept in any case.
+    another release, so the patches are kept in any case. `shown` are the pools of which a slice
+    was ever recorded; `may_lack_pools` when there may be others, older than the recording.
     """
 
     def __init__(self, *, has_patched_devices: bool = True) -> None:
@@ -110,7 +111,8 @@ class Stock:
         self.patches: dict[ObjectKey, Patch] = {}
         self.gone: dict[DeviceId, Instant] = {}
         self.slices: dict[ObjectKey, Published] = {}
-        self.has_seen_slices = False
+        self.shown: set[PoolId] = set()
+        self.may_lack_pools = False
         self.has_seen_rules = False
         self.ended: deque[Ended] = deque()
         self._changes: deque[_Change] = deque()
@@ -118,6 +120,10 @@ class Stock:
     def pool(self, device: DeviceId) -> Pool:
         """The pool of a device; an empty one when nothing of it is published."""
         return self.pools.get(device[:2]) or _NOTHING
+
+    def may_lack(self, pool: PoolId) -> bool:
+        """Whether a pool may be published without a line that shows it."""
+        return not self.shown or (self.may_lack_pools and pool not in self.shown)
 
     def device(self, device: DeviceId) -> Device | None:
         """A device of the newest generation of its pool."""
@@ -197,7 +203,6 @@ class Stock:
         self, key: ObjectKey, uid: str, body: bytes, since: Began, now: Instant
     ) -> Iterable[Pool]:
         """Applies a write of a slice; what is new in it exists since `since`."""
-        self.has_seen_slices = True
         read = reading.slice_(body)
         old = self.slices.get(key)
         if since[0] != SINCE_EVER:
@@ -208,6 +213,7 @@ class Stock:
             return ()
         spec = read.spec
         pool = self.pool_of(spec.driver, spec.pool.name)
+        self.shown.add(pool.id)
         devices: dict[str, Device] = {}
         for device in spec.devices:
             devices.setdefault(device.name, device)

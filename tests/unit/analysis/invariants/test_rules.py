@@ -2881,6 +2881,37 @@ def test_state_is_in_doubt_in_a_recording_for_one_time_in_which_nobody_writes(ot
     assert [each for _, each, *_ in story.found()] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("made", "losses", "kind"),
+    [
+        ("2025-12-31T23:00:00Z", ("synthetic_create",), "unsure"),
+        ("2025-12-31T23:59:59Z", ("synthetic_create",), "broken"),  # as far as clocks agree
+        ("2025-12-31T23:00:00Z", (), "broken"),  # a list shows all slices
+    ],
+)
+def test_pool_may_be_older_than_a_log_that_begins_amid_the_life_of_a_cluster(made, losses, kind):
+    """A slice that is written anew says nothing of the pools that nobody wrote since."""
+    story = Story()
+    tree = slice_("old", device("a"))
+    tree["metadata"] = {"creationTimestamp": made}
+    story.put(key_of("resourceslices", "old"), tree, losses=losses, verb="baseline")
+    story.put(key_of("devicetaintrules", "other"), OTHER_RULE)
+    story.publish("old", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    moved(story, "n")
+    story.allocate("y", result("old", "b"))
+    mark(story, 60)
+    for number, each in enumerate(story.events):
+        origin = each.stamp.origin or Origin(source="made")
+        story.events[number] = replace(each, stamp=replace(each.stamp, origin=origin))
+    kinds = {(rule, objects): each for rule, each, objects, *_ in story.found()}
+    assert kinds["allocated-device-existed", "y"] == "broken"
+    assert kinds["allocated-device-existed", "x"] == kind
+    assert kinds["eviction-has-taint", "q,x"] == kind
+
+
 @pytest.mark.parametrize(("hole", "kind"), [(0, "late"), (1, "unsure")])
 def test_release_is_late_beside_lost_lines_if_no_version_is_left_for_it(hole, kind):
     """Any two lost lines about claims excused each release that never came."""
