@@ -340,15 +340,17 @@ def _note_unprotected(cluster: Cluster, event: Event) -> None:
     """Notes that the finalizer of an allocated claim was removed, if that is the controller's act.
 
     The claim controller deallocates first. Anybody else may remove a finalizer. Without an author
-    it is unknown who did. Parity: controllers.md 2.3.
+    it is unknown who did. Of a request without its answer it is unknown whether the writes that are
+    shown before it were the last ones. Parity: controllers.md 2.3.
     """
     user = event.stamp.actor.user
     is_unnamed = user == IMPORTER_USER
     is_controller = user in _CLAIM_CONTROLLERS or user in cluster.namers
     if not (is_unnamed or is_controller) or not _UNSEEN_STATES.isdisjoint(losses_of(event)):
         return
+    is_guess = is_unnamed or (event.stamp.origin is not None and is_partial(event.stamp.origin))
     finding = Finding(
-        kind=ViolationKind.UNSURE if is_unnamed else ViolationKind.BROKEN,
+        kind=ViolationKind.UNSURE if is_guess else ViolationKind.BROKEN,
         objects=(event.key,),
         message="the finalizer of the claim was removed while the claim was allocated",
     )

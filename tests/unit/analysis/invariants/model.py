@@ -1400,7 +1400,9 @@ class Judge:
         user = event.stamp.actor.user
         if user != "redra:import" and user not in MANAGERS | self.namers(index):
             return {}
-        kind = "unsure" if user == "redra:import" else "broken"
+        origin = event.stamp.origin
+        is_partial = origin is not None and origin.quality in ("partial", "identity")
+        kind = "unsure" if user == "redra:import" or is_partial else "broken"
         return {("finalizer-outlasts-allocation", key, index): (kind, {key})}
 
     @remembered

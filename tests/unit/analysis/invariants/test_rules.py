@@ -712,6 +712,17 @@ def a_claim_that_a_pod_names_is_made_again_after_it_ended_allocated(story):
     return [("finalizer-outlasts-allocation", "broken", "x", begin, end)]
 
 
+def a_request_without_its_answer_ends_an_allocated_claim(story):
+    """The answer to another one may have shown the claim allocated after it was not any more."""
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    begin = story.remove(key_of("resourceclaims", "x"), by=CONTROLLER)
+    event = story.events[begin - 1]
+    origin = Origin(source="made", quality="partial", losses=("no_rv", "no_uid"))
+    story.events[begin - 1] = replace(event, stamp=replace(event.stamp, origin=origin))
+    return [("finalizer-outlasts-allocation", "unsure", "x", begin, None)]
+
+
 def whoever_names_claims_for_pods_ends_an_allocated_claim(story):
     story.publish("p", device("a"))
     generated(story, by="my-controller")
