@@ -73,7 +73,8 @@ class Cluster:
     the taints that evicted the pod that was marked for deletion at a revision, if they are known.
     `unready` are the claims whose devices were not ready since they got them, `early` the times
     in which a lost report of them may have come before a pod was bound to them.
-    `counts` when a new object of devices had a generation.
+    `counts` when a new object of devices had a generation, `ranks` while each new pod had a
+    priority.
     `odd_times` are the objects of lines whose times contradict others.
     """
 
@@ -97,7 +98,7 @@ class Cluster:
         self.shown: dict[ObjectKey, Any] = {}
         self.specs: dict[ObjectKey, tuple[str, bytes]] = {}
         self.namers: set[str] = set()
-        self.counts = False
+        self.counts, self.ranks = False, True
         self.caused: list[KnownClaim] = []
         self.chosen_from: Callable[[], Instant] = partial(Instant, 0)
         self.leaving: list[KnownClaim | KnownPod] = []

@@ -87,10 +87,12 @@ def _judge_priority(cluster: Cluster, event: Event, pod: reading.NewPod) -> None
     """Notes a new pod with a priority, or a policy of pre-emption, that its class does not give.
 
     Admission sets both, and refuses others. A pod that lacks one of them is of a server without
-    that admission. Parity: objects.md 15.2.
+    that admission, which keeps what the clients send of others, too. Parity: objects.md 15.2.
     """
     spec = pod.spec
-    if spec.priority is None or not spec.preemption_policy or _MIRROR in pod.metadata.annotations:
+    cluster.ranks &= spec.priority is not None
+    is_whole = spec.priority is not None and bool(spec.preemption_policy)
+    if not (cluster.ranks and is_whole) or _MIRROR in pod.metadata.annotations:
         return
     name = spec.priority_class_name
     given = _PRIORITIES.get(name)

@@ -3262,6 +3262,17 @@ def test_a_new_pod_of_an_audit_log_has_the_priority_of_its_class(spec, words, re
     assert as_new(story, request_id=request_id) == [words] * bool(words and request_id)
 
 
+@pytest.mark.parametrize("others", [SET, {}])
+def test_a_client_may_choose_a_priority_where_no_server_sets_it(others):
+    """Another new pod without a priority shows that the admission is switched off."""
+    story = Story()
+    for name, spec in (("other", others), ("q", {**SET, "priority": 7})):
+        tree = pod()
+        tree["spec"].update(spec)
+        story.put(key_of("pods", name), tree)
+    assert len(as_new(story)) == bool(others)
+
+
 def test_a_pod_that_mirrors_a_file_has_the_priority_of_the_file():
     story = Story()
     tree = pod()
