@@ -77,6 +77,9 @@ _DQLITE = re.compile(r"metadata[12]|\d{16}-\d{16}|open-\d+|snapshot-\d+-\d+-\d+(
 """The files of a database of dqlite, which all begin with the version of their form."""
 _DQLITE_BEGIN = bytes((1, 0, 0, 0, 0, 0, 0, 0))
 
+_FRAMES = re.compile(rb"\A\s*\{[^\0]*\}\0(?:\s*\{|\s*\Z)")
+"""The end of a document in JSON, before the next one."""
+
 _VERSION_FIELD = re.compile(rb"apiVersion\"?\s*:")
 
 _BRACKET = re.compile(rb"\s*(?:\{|\[\s*(?:[\[{\"\]]|\Z))")
@@ -176,6 +179,9 @@ def closed(name: str, head: bytes) -> tuple[str, str]:
     for magic, name, cure in _CLOSED:
         if head.startswith(magic):
             return f"it is {name}, which redra does not open", cure
+    if _FRAMES.search(head) is not None:
+        problem = "it holds documents in JSON with a byte of zero between them, as GELF over TCP"
+        return problem, "write a line break in place of each zero (tr '\\0' '\\n')"
     text = head.replace(b"\0", b"")
     if text != head and _VERSION_FIELD.search(text) is not None and not _has_controls(text):
         # It may be UTF-32, or the rest of a cut log.
@@ -281,6 +287,8 @@ def _detect_text(source: ByteSource, head: bytes) -> Detected:
         )
     if b"," in first and tables.is_table(source):
         return Detected(Format.AUDIT)
+    if (marked := foreign.marked(head))[0]:
+        raise InputError(marked[0], place=source.name, cure=marked[1])
     if yaml_blocks.begins_in_node(head):
         return Detected(Format.MIXTURE)
     try:
@@ -309,12 +317,14 @@ def _of_documents(source: ByteSource, head: bytes) -> Format:
     if is_yaml and yaml_blocks.has_shown_comments(source.whole()):
         return Format.MIXTURE
     seen: set[Format] = set()
+    is_block = True
     values = documents.read_documents(source, with_texts=is_yaml)
     for _, value in islice(values, DOCUMENTS_SEEN_MAX):
         if is_yaml and (_is_prose(value) or _is_cut(value)):
             return Format.MIXTURE
+        is_block &= isinstance(value, list) or envelopes.is_page(value)
         seen.add(classify(value, source.name))
-    if Format.AUDIT in seen and is_yaml:
+    if Format.AUDIT in seen and is_yaml and not is_block:
         # Lines of a log that begin with a word and a colon are YAML by chance.
         return Format.MIXTURE
     if seen >= {Format.DUMP} and KWOK_GROUP.encode() in head:

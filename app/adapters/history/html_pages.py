@@ -1,8 +1,8 @@
 """The texts in a page of HTML, or in a part of one: what is pasted, and what GitHub shows of files.
 
-Pasted text stands in `<pre>` and `<textarea>`. GitHub shows a file as a table with a cell for each
-line, and puts its lines as JSON into a script; a change is a table with a marker for each line,
-which is read as the patch that it shows:
+Pasted text stands in `<pre>`, `<textarea>` and `<codeblock>`. GitHub shows a file as a table with a
+cell for each line, and puts its lines as JSON into a script; a change is a table with a marker for
+each line, which is read as the patch that it shows:
 
     <td class="blob-code blob-code-addition">
       <span class="blob-code-inner" data-code-marker="+">kind: Pod</span>       +kind: Pod
@@ -33,7 +33,7 @@ _HTML = re.compile(
 """A page, also behind comments and the declaration of XHTML."""
 
 _PART = re.compile(
-    r"\s*<(?:article|blockquote|div|h[1-6]|li|ol|p|pre|section|span|table|tbody|td|tr|ul)"
+    r"\s*<(?:article|blockquote|codeblock|div|h[1-6]|li|ol|p|pre|section|span|table|tbody|td|tr|ul)"
     r"(?:\s[^<>]{0,2000})?>",
     re.IGNORECASE,
 )
@@ -50,12 +50,15 @@ _CDATA = re.compile(r"(<!\[CDATA\[(?:(?!\]\]>)[\s\S])*+)")
 _PASTED = re.compile(r"(<pre\b[^<>\n]{0,200}>)((?:(?!</?pre\b)[\s\S])*+)")
 _ELEMENT = re.compile(r"</?[A-Za-z][^<>]{0,2000}+>")
 _OTHER_TAG = re.compile(
-    r"</?(?!(?:a|article|b|blockquote|br|clipboard-copy|code|d[dlt]|del|details|div|em|g-emoji|h[1-6r]"
-    r"|i|img|input|ins|kbd|li|mark|ol|p|path|pre|s|samp|section|small|span|strong|su[bp]|summary|svg"
+    r"</?(?!(?:a|article|b|blockquote|br|clipboard-copy|code(?:block)?|d[dlt]|del|details|div|em|g-emoji"
+    r"|h[1-6r]|i|img|input|ins|kbd|li|mark|ol|p|path|pre|s|samp|section|small|span|strong|su[bp]|summary|svg"
     r"|table|tbody|t[dhr]|thead|time|tt|u|ul|var)[\s/>])[A-Za-z]",
     re.IGNORECASE,
 )
 """A word between angle brackets that is no element which such a part has, such as `<none>`."""
+
+_PASTING = ("pre", "textarea", "codeblock")
+"""The elements that hold pasted text; those with code in Teams are codeblocks."""
 
 _FENCES = ("```", "~~~")
 
@@ -144,7 +147,7 @@ def is_html(text: str) -> bool:
     """
     return _HTML.match(text) is not None or (
         _PART.match(text) is not None
-        and "</pre>" in text
+        and ("</pre>" in text or "</codeblock>" in text)
         and not any(fence in text for fence in _FENCES)
         and _OTHER_TAG.search(text) is None
     )
@@ -242,7 +245,7 @@ class _PageParser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a text, a table of lines, or a line of it; a `<br>` within a text ends a line."""
-        if tag in ("pre", "textarea"):
+        if tag in _PASTING:
             if not self._depth:
                 self._line, self._way = self.getpos()[0], tag
             self._depth += 1
@@ -269,7 +272,7 @@ class _PageParser(HTMLParser):
             if self._script is not None:
                 self._take_script("".join(self._script))
                 self._script = None
-        elif tag in ("pre", "textarea") and self._depth:
+        elif tag in _PASTING and self._depth:
             self._depth -= 1
             if not self._depth:
                 self._end()

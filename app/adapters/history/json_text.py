@@ -72,12 +72,30 @@ def decode(content: bytes, place: str, limits: ImportLimits) -> Any:
     return value
 
 
+DOUBLED = "its backslashes are doubled, as databases write them into TSV"
+"""The reason why a text of a database is not JSON. What has no quotes in its texts can be read."""
+
+
 def reason(problem: Exception, first_line: int = 0) -> str:
     """The reason why a text is not JSON; with the number of its first line, the line of it too."""
     if not isinstance(problem, json.JSONDecodeError):
         return str(problem)
     line = f", in line {first_line + problem.lineno - 1}" if first_line else ""
+    end = problem.doc.find("\n", problem.pos)
+    if is_doubled(problem.doc[problem.pos - problem.colno + 1 : end if end >= 0 else None]):
+        return f"{DOUBLED}{line}"
     return _REASONS.get(problem.msg, problem.msg) + line
+
+
+def is_doubled(text: str | bytes) -> bool:
+    """True for a line that is JSON when each two backslashes become one."""
+    line = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    if r"\\" not in line:
+        return False
+    try:
+        return isinstance(json.loads(line[line.find("{") :].replace(r"\\", "\\")), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def check_text_depth(content: bytes, place: str, limits: ImportLimits) -> None:

@@ -52,7 +52,7 @@ _decoder = json.JSONDecoder()
 _LOGS_BEGIN = re.compile(r"^==== START logs for container ")
 _LOGS_END = re.compile(r"^==== END logs for container ")
 _YAML_BEGIN = re.compile(
-    r"^(?:- )?(?:api(?:V|_v)ersion|kind|items|metadata|type|object|event|time|insertId"
+    r"^(?:- )?(?:api(?:V|_v)ersion|kind|items|metadata|type|object|events?|time|insertId"
     r"|protoPayload):(?:\s|$)"
 )
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")

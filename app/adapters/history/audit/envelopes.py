@@ -131,6 +131,11 @@ class SearchPages:
         return "an answer that goes on in another page, which does not follow" * self.goes_on
 
 
+def is_page(value: Any) -> bool:
+    """True for an answer that holds a list, as services answer with events or rows."""
+    return isinstance(value, dict) and any(isinstance(each, list) for each in value.values())
+
+
 def answer_rows(value: Any) -> list[JsonObject]:
     """The rows of an answer of Azure's query API by their columns; empty for another value.
 

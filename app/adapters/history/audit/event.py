@@ -244,6 +244,13 @@ def _decode(content: bytes, place: str) -> AuditEvent:
     try:
         return _with_group(_event_decoder.decode(_with_parts(content)))
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        if json_text.is_doubled(content):
+            # Lines without quotes in their texts would be read, and their backslashes be wrong.
+            raise InputError(
+                json_text.DOUBLED,
+                place=place,
+                cure="export it raw or as JSON (TSVRaw or JSONEachRow of ClickHouse, mysql --raw)",
+            ) from problem
         raise InputError(
             f"it is not an audit event: {problem}",
             place=place,

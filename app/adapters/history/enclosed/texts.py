@@ -46,7 +46,7 @@ CUT_ITEM = "the list ends before its kind, so its only item may be cut"
 
 OPEN_FENCE = "the text ends in a fence that is not closed, so its last object may be cut"
 
-_CLOSERS = ("\n", "}", "]", "`", "</pre>", "</div>", "</p>")
+_CLOSERS = ("\n", "}", "]", "`", "</pre>", "</codeblock>", "</div>", "</p>")
 """Ends of texts that are whole: programs end each line, and documents in JSON or fences close.
 
 So do parts of pages.

@@ -32,6 +32,7 @@ RUNTIME = f"a table of crictl: {_KEPT}"
 RUNTIME_JSON = f"output of crictl: {_KEPT}"
 SCREEN = "the screen of k9s, which redra does not read"
 CHANGE = "a change of a manifest (a diff), which shows a part of it"
+AUDIT = "an audit event in YAML that does not begin the file"
 OBJECT = "an object as a program prints it in a form that redra does not read"
 
 _KINDS = (
@@ -60,6 +61,8 @@ _SCREEN = re.compile(
     r"^[ \t\u2502]*(?:NAMESPACE[\u2191\u2193]? +)?NAME[\u2191\u2193]? +PF +READY ", re.MULTILINE
 )
 """The titles of pods in k9s: an arrow shows by what they are sorted, PF is for forwarded ports."""
+
+_AUDIT = re.compile(r"(?:- )?auditID: ['\"]?[\w-]{8,64}['\"]?$")
 
 _PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8")
 _PACKETS = (b"\xd4\xc3\xb2\xa1", b"\x0a\x0d\x0d\x0a")
@@ -104,6 +107,9 @@ _LOG_LINE = re.compile(
 )
 """A line in JSON, in logfmt, or for people with tabs between its parts."""
 
+_MARKED_LINES_MIN = 3
+"""Lines that must end with the same mark before it counts as one."""
+
 _CELL = r'(?:"(?:[^"\n]|"")*"|-?\d[\d.eE+-]*|true|false|null|)'
 _CSV_ROW = re.compile(rf'(?=[^\n]*"){_CELL}(?:,{_CELL})+')
 _ROWS_SEEN_MAX = 50
@@ -115,6 +121,7 @@ CURES = {
     RUNTIME: "give what the API server has (kubectl get pods -A -o wide)",
     RUNTIME_JSON: "give what the API server has (kubectl get pods -A -o json)",
     CHANGE: "give the manifest itself",
+    AUDIT: "give the list of the events alone in a file, or JSON",
     OBJECT: "print it as JSON or YAML, or give the objects (kubectl get pods -A -o yaml)",
 }
 """What to give instead, by the problem."""
@@ -135,6 +142,8 @@ def problem(line: str) -> str:
         return RUNTIME
     if _SCREEN.match(line) is not None:
         return SCREEN
+    if _AUDIT.match(line) is not None:
+        return AUDIT
     is_shown = any(mark in line for mark in _MARKS) and _OBJECT.search(line) is not None
     return OBJECT if is_shown else ""
 
@@ -171,6 +180,16 @@ def of_bytes(head: bytes) -> tuple[str, str]:
     if head.startswith(_PROGRAM):
         return "a program, which redra does not read", OBJECTS
     return "", ""
+
+
+def marked(head: bytes) -> tuple[str, str]:
+    """The kind of a text that a program shows with a mark at each end of a line, and the cure."""
+    lines = head.split(b"\n")
+    # The last line of a beginning may be cut.
+    whole = lines[:-1] if len(lines) > _MARKED_LINES_MIN else []
+    if not whole or not all(line.endswith(b"$") for line in whole):
+        return "", ""
+    return "each line ends with $, as cat -A and cat -e show texts", "give the file itself (cat)"
 
 
 def is_commented(head: bytes) -> bool:

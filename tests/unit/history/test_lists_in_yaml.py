@@ -1,0 +1,70 @@
+"""Audit events in lists of YAML, and forms of text that are named for what they are."""
+
+import html
+import json
+
+import pytest
+import yaml
+
+from app.domain.errors import InputError
+from tests.unit.history.test_service_forms import CLAIMS, EVENTS, PLAIN, dense
+from tests.unit.history.test_wrapped_texts import CLAIM, keys, read
+
+ROWS = [{"eventId": str(at), "message": dense(each)} for at, each in enumerate(EVENTS)]
+FIELDS = [[{"field": "@message", "value": dense(each)}] for each in EVENTS]
+YAML = {
+    "aws logs filter-log-events": yaml.safe_dump({"events": ROWS, "searchedLogStreams": []}),
+    "below its command": "$ aws logs filter-log-events\n" + yaml.safe_dump({"events": ROWS}),
+    "aws logs get-query-results": yaml.safe_dump({"results": FIELDS, "status": "Complete"}),
+    "a list": yaml.safe_dump(EVENTS),
+    "a list with its id first": yaml.safe_dump(EVENTS, sort_keys=False),
+    "an EventList": yaml.safe_dump(
+        {"apiVersion": "audit.k8s.io/v1", "kind": "EventList", "items": EVENTS}
+    ),
+}
+
+
+@pytest.mark.parametrize("form", YAML)
+def test_audit_events_in_yaml_are_read(tmp_path, form):
+    records, lost = read(tmp_path, YAML[form])
+    assert keys(records) == CLAIMS
+    assert records[1].object["spec"] == {"note": 'a "b" => c'}
+    assert lost == []
+
+
+def codeblock(text):
+    shown = html.escape(text, quote=False).replace("\n", "<br>").replace("  ", "&nbsp; ")
+    return f'<codeblock class="Yaml"><code>{shown}</code></codeblock>'
+
+
+def test_code_in_messages_of_teams_is_read(tmp_path):
+    messages = [{"body": {"contentType": "html", "content": codeblock(CLAIM)}}]
+    records, lost = read(tmp_path, json.dumps({"value": messages}))
+    assert [record.name for record in records] == ["one"]
+    assert records[0].object["spec"]["devices"]["requests"][0]["name"] == "gpu"
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "".join(f"{dense(each)}\n".replace("\\", "\\\\") for each in (PLAIN[0], EVENTS[1])),
+            r"its backslashes are doubled.*JSONEachRow of ClickHouse, mysql --raw",
+        ),
+        (
+            "".join(json.dumps({"version": "1.1", "short_message": dense(each)}) + "\0"
+                    for each in EVENTS),
+            r"a byte of zero between them, as GELF over TCP; write a line break",
+        ),
+        (f"{dense(EVENTS[0])}\n".replace("\\", "\\\\"), "its backslashes are doubled"),
+        (CLAIM.replace("\n", "$\n"), r"each line ends with \$, as cat -A.*give the file itself"),
+        (
+            "see\n" + yaml.safe_dump([{"annotations": {"a": "b"}, **each} for each in EVENTS]),
+            "an audit event in YAML that does not begin the file; give the list of the events",
+        ),
+    ],
+)  # fmt: skip
+def test_form_that_is_not_read_is_named(tmp_path, text, problem):
+    with pytest.raises(InputError, match=problem):
+        read(tmp_path, text)
