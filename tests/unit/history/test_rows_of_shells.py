@@ -71,6 +71,7 @@ INSERTS = "".join(
 FORMS = {
     "sqlite3": BARS,
     "sqlite3 behind its prompt": f"sqlite> select * from kine;\n{BARS}sqlite> \n",
+    "sqlite3 in a fence": f"$ sqlite3 state.db\n```\n{BARS}```\n$ \n",
     "sqlite3 -header": "|".join(TITLES) + "\n" + BARS,
     "with the mark of Windows": "\ufeff" + BARS.replace("\n", "\r\n"),
     "sqlite3 -csv": commas(),
@@ -138,6 +139,36 @@ def test_deletions_far_behind_other_text_are_named_as_lost(tmp_path, text, probl
     with open_history([path], ReadOptions()) as recorded:
         assert all(each.op is not Op.DELETED for each in recorded.records())
         assert any(problem in why for _, why in recorded.refused_places)
+
+
+def of_docker(text):
+    return "".join(
+        json.dumps({"log": f"{line}\n", "stream": "stdout", "time": f"{STAMP}Z"}) + "\n"
+        for line in text.splitlines()
+    )
+
+
+STAMP = "2026-01-02T03:04:05.000000001"
+BEFORE = [
+    of_docker,
+    lambda text: "".join(f"{STAMP}Z stdout F {line}\n" for line in text.splitlines()),
+    lambda text: "".join(f"> {line}\n" for line in text.splitlines()),
+    lambda text: "".join(f"{STAMP}Z {line}\n" for line in text.splitlines()),
+]
+
+
+@pytest.mark.parametrize("put", BEFORE)
+@pytest.mark.parametrize("text", [BARS, WATCHED])
+def test_deletions_behind_what_each_line_begins_with_are_lost_in_words(tmp_path, put, text):
+    path = tmp_path / "collected.log"
+    path.write_text(put(text))
+    try:
+        with open_history([path], ReadOptions()) as recorded:
+            is_read = any(each.op is Op.DELETED for each in recorded.records())
+            losses = [why for _, why in recorded.refused_places]
+    except InputError as problem:
+        is_read, losses = False, [str(problem)]
+    assert is_read or any("no deletion is read" in why for why in losses)
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])

@@ -129,17 +129,23 @@ def _cut(lines: list[str], mark: str) -> Iterator[tuple[int, list[str]]]:
         quote = "'" if re.match(r"'id'|\d+,'", lines[0]) else '"'
         reader = csv.reader(io.StringIO("\n".join(lines)), quotechar=quote)
         for cells in reader:
-            if cells and _NO_ROW.fullmatch(",".join(cells)) is None:
+            if not _is_other(",".join(cells), mark):
                 yield reader.line_num, cells
         return
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r")
         bare = line.translate(_FRAME) if line[:1] in "\u2502\u2503\u2551" else line
-        if not bare or _NO_ROW.fullmatch(bare) is not None:
+        if _is_other(bare, mark):
             continue
         if mark == "|" and bare[:1] == "|" and bare.rstrip()[-1:] == "|":
             bare = bare.rstrip()[1:-1]
         yield number, list(_cells(bare, mark))
+
+
+def _is_other(line: str, mark: str) -> bool:
+    """True for a line between or around rows. One that was cut still begins with its id."""
+    is_word = mark not in line and not line.lstrip()[:1].isdigit()
+    return is_word or _NO_ROW.fullmatch(line) is not None
 
 
 def _cells(line: str, mark: str) -> Iterator[str]:
