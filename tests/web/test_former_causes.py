@@ -24,6 +24,7 @@ from tests.web.test_incident_stories import stored
 D = "d.test"
 HISTORY = "/redra/v1/histories/default"
 WAITING = "WaitingPods"
+OVER = " waits no more since revision "
 
 
 def wanting(user, *requests):
@@ -61,6 +62,16 @@ ENDS = {
     "deleted": ([*BEGIN, *wanting("job", ask("c"))], {"delete": "pod/lab/job"}),
 }
 """What makes a pod wait, and what ends that."""
+BY_USER = "by redra:incidents at 2026-01-02T03:00:10Z"
+AGAIN = "when it was tried again after "
+ENDINGS = {
+    "no slice": ("placed on node n1", f"{AGAIN}ResourceSlice n1 was created {BY_USER}"),
+    "held": ("placed on node n1", f"{AGAIN}ResourceClaim lab/first-claim was changed by system:"),
+    "tainted": ("placed on node n1", f"{AGAIN}DeviceTaintRule broken was deleted {BY_USER}"),
+    "other model": ("placed on node n1", f"{AGAIN}ResourceSlice n1 was changed {BY_USER}"),
+    "deleted": ("deleted by redra:incidents", BY_USER),
+}
+"""How the wait ended, and after which write."""
 
 
 async def findings(server, moment=""):
@@ -79,6 +90,8 @@ async def checked(server, item):
     """
     named = set()
     for line in item["causes"]:
+        if OVER in line:
+            continue
         who, _, cause = line.partition(": ")
         for one in who.split(", "):
             name, _, revision = one.partition(" at revision ")
@@ -102,7 +115,14 @@ async def test_causes_of_a_pod_that_waits_no_more_are_those_of_then(name):
         items = await findings(server)
         assert [item["present"] for item in items] == [0]
         named = await checked(server, items[-1])
+        (over,) = (line for line in items[-1]["causes"] if OVER in line)
+        revision, _, text = over.removeprefix(f"lab/job{OVER}").partition(": ")
+        for moment, is_over in ((int(revision) - 1, False), (int(revision), True)):
+            then = await findings(server, f"?at={moment}")
+            assert any(item["present"] for item in then) is not is_over
     assert named == {"lab/job"}
+    assert text.partition(" at ")[0] == ENDINGS[name][0]
+    assert ENDINGS[name][1] in text
 
 
 @draws.in_turn("former causes")
@@ -142,6 +162,7 @@ async def test_former_refusals_that_are_looked_at_are_bounded(bounds, count):
     named = {
         one.partition(" at ")[0]
         for line in item["causes"]
+        if OVER not in line
         for one in line.partition(": ")[0].split(", ")
     }
-    assert len(named) == count
+    assert len(named) == count == sum(OVER in line for line in item["causes"])

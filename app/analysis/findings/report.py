@@ -107,7 +107,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     It concerns `count` objects, `present` of them at the moment of the answer. `first` and `last`
     are the revisions between which it shows, 0 where unknown. `objects` are the newest. `causes`
-    say why devices cannot be had, for pods that wait for devices, and which taints evicted pods.
+    say why devices cannot be had, for pods that wait for devices, and which taints evicted pods;
+    those of pods that wait no more say, too, how their wait ended.
     `begins` are the revisions at which an invariant was violated, the newest first.
     """
 

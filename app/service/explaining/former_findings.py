@@ -8,6 +8,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from app.analysis.explain import sources
+from app.analysis.findings import waits_over
 from app.analysis.findings.report import Finding, FindingKind, Findings, Subject
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
@@ -55,6 +56,7 @@ async def with_former_causes(
 ) -> Findings:
     """The findings; those about pods that wait no more name the causes of their last refusals.
 
+    Behind them is how each of these pods came to wait no more, as far as the log shows it.
     The newest pod of each finding comes before the second of any. What is found out is kept for
     this life of the history; without one, as for a reader who may not see all, it is not.
     """
@@ -66,15 +68,43 @@ async def with_former_causes(
     for number in asking:
         item = items[number]
         pods_of: dict[str, list[str]] = {}
+        ends: list[str] = []
         for subject in item.objects[: shares[number]]:
             place = life or 0, subject.key, subject.revision
             if (causes := kept.get(place)) is None:
                 causes = kept[place] = await _former(evidence, answer, item, subject)
             for cause in causes[:FORMER_LINES_MAX]:
                 pods_of.setdefault(cause, []).append(_then(subject))
-        causes = tuple(f"{', '.join(names)}: {cause}" for cause, names in pods_of.items())
-        items[number] = replace(item, causes=causes)
+            ends += await _ends(evidence, subject)
+        lines = [f"{', '.join(names)}: {cause}" for cause, names in pods_of.items()]
+        items[number] = replace(item, causes=(*lines, *ends))
     return replace(answer, items=tuple(items))
+
+
+async def _ends(evidence: ExplainedMoment, subject: Subject) -> list[str]:
+    """The end of the wait of a pod, and the write after which its last attempt was made."""
+    end = waits_over.end_of(await evidence.changes(subject.key), subject.revision)
+    if end is None or not evidence.sight.sees(end.event):
+        return []
+    line = f"{subject.namespace}/{subject.name} waits no more since revision {end.event.revision}: "
+    line += end.text
+    if end.is_placed:
+        decisions = await evidence.decisions(subject.key)
+        revision = waits_over.waking_revision(decisions, subject.revision, end)
+        for event in await _events_at(evidence, revision):
+            woken = waits_over.waking_text(event)
+            line += f", when it was tried again after {woken}" if woken else ""
+    return [line]
+
+
+async def _events_at(evidence: ExplainedMoment, revision: Revision | None) -> list[Event]:
+    """The event of a revision, if the reader may see it."""
+    if revision is None:
+        return []
+    page = await evidence.log.read(
+        evidence.info.id, after=Revision(revision - 1), until=revision, limit=1
+    )
+    return [event for event in page if evidence.sight.sees(event)]
 
 
 def _then(subject: Subject) -> str:
@@ -113,10 +143,7 @@ async def _with_authors(evidence: ExplainedMoment, item: Finding) -> Finding:
         return item
     lines = []
     for revision in item.begins[:BEGINNINGS_MAX]:
-        page = await evidence.log.read(
-            evidence.info.id, after=Revision(revision - 1), until=revision, limit=1
-        )
-        lines += [_line(event) for event in page if evidence.sight.sees(event)]
+        lines += [_line(event) for event in await _events_at(evidence, revision)]
     return replace(item, causes=tuple(line for line in lines if line))
 
 
