@@ -297,7 +297,8 @@ def test_object_that_the_api_refuses_is_named(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["lint"], "either no source is given, or both files and a history"),
-        (["lint", "gone.yaml"], "there is no such file"),
+        (["lint", "gone.yaml"], "gone.yaml: there is no such file\n"),
+        (["lint", "lab"], "no such file; a history is checked with --history lab\n"),
         (["lint", "examples/cluster", "--ignore", "no-such-rule"], "there is no rule"),
         (
             ["lint", "examples/cluster", "--history", "x"],

@@ -1,6 +1,7 @@
 """Commands that show what pages show: `redra report`, `redra findings`, `redra map`."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,11 @@ def test_map_has_a_sign_for_each_device(data: Path) -> None:
     for pool in pools:
         row = "".join(signs[device["state"]] for device in pool["devices"])
         assert f"    {row}" in text.splitlines()
-        assert f"  {pool['driver']}/{pool['pool']}  " in text
+        (line,) = (
+            one for one in text.splitlines() if f"  {pool['driver']}/{pool['pool']}  " in one
+        )
+        states = Counter(device["state"] for device in pool["devices"])
+        assert all(f"{count} {state} ({signs[state]})" in line for state, count in states.items())
     _, text, _ = redra("map", *named, "--devices", data=data)
     for pool in pools:
         for device in pool["devices"]:

@@ -164,7 +164,7 @@ def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]
     linting.check_rules(ignored)
     for path in paths:
         if str(path) != manifests.STANDARD_INPUT and not path.exists():
-            raise InputError("there is no such file", place=str(path))
+            raise InputError(_missing(path), place=str(path))
         if str(path) == manifests.STANDARD_INPUT:
             files = [path]
         elif opening.is_bundle(path):
@@ -183,6 +183,13 @@ def lint_files(settings: Settings, paths: Sequence[Path], ignored: Sequence[str]
             name = "standard input" if str(path) == manifests.STANDARD_INPUT else str(path)
             raise InputError("it holds no object", place=name)
     return sources.report(ignored)
+
+
+def _missing(path: Path) -> str:
+    """The refusal of a file that is not there; a bare name may be meant as that of a history."""
+    text = "there is no such file"
+    is_bare = str(path) == path.name and not path.suffix
+    return f"{text}; a history is checked with --history {path}" if is_bare else text
 
 
 async def lint_log(

@@ -367,7 +367,8 @@ def _pool_lines(pool: "MappedPool", *, with_devices: bool) -> list[str]:
     for device in pool.devices:
         counts[device.state] = counts.get(device.state, 0) + 1
         rows[device.sets] = rows.get(device.sets, "") + _SIGNS[device.state]
-    summary = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no devices"
+    named = (f"{count} {state} ({_SIGNS[state]})" for state, count in counts.items())
+    summary = ", ".join(named) or "no devices"
     state = "" if pool.state == "usable" else f" {pool.state}"
     if pool.state == "usable" and pool.problem:
         state = f" generation {pool.generation}"
