@@ -69,7 +69,10 @@ def runtime_chooses_its_nodes(new):
     made = runtime_class(name, scheduling={"nodeSelector": {label: "true"}})
     return Invented(
         about="job",
-        told=(rf"wants {label}=true \(from RuntimeClass {name}\): node n has no label",),
+        told=(
+            rf"wants {label}=true: node n has no label",
+            rf"{label}=true in the nodeSelector is from RuntimeClass {name}",
+        ),
         steps=(hardware(new, node("m", {label: "true"}), made),
                {"apply": [asking(runtimeClassName=name)]}, {"wait": 5}),
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """The nodes and claims that keep pods waiting, which the scheduler's message leaves unnamed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 
@@ -17,6 +17,7 @@ from app.analysis.views import LiveViews
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import filters, pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import NOT_AVAILABLE
+from app.domain.log import ObjectKey
 from app.domain.values import api_resources, counts
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -37,11 +38,16 @@ def are_other(text: str) -> bool:
 
 
 def elsewhere(
-    views: LiveViews, pod: JsonObject, text: str, nodes: Sequence[NodeAnswer]
+    views: LiveViews,
+    pod: JsonObject,
+    text: str,
+    nodes: Sequence[NodeAnswer],
+    sees: Callable[[ObjectKey], bool],
 ) -> Iterator[str]:
     """Nodes whose devices would do for a pod, and that refuse it for this reason, with details.
 
-    Of nodes on which it needs no devices the details are all.
+    Of nodes on which it needs no devices the details are all. `sees` is whether the reader may see
+    an object on which a detail rests.
     """
     names = [one.node for one in nodes]
     having = [one.node for one in nodes if one.has_devices]
@@ -57,7 +63,8 @@ def elsewhere(
         details = nearby_nodes.short(views, pod, dict.fromkeys(names, lacking))
     refusals = dict.fromkeys(names, text)
     near = affinities.keeping_away(views, pod, refusals), ports.in_use(views, pod, refusals)
-    yield from (reason.text for reason in chain(details, *near))
+    seen = Reason(text="", children=(*chain(details, *near),)).seen_by(sees)
+    yield from (reason.text for reason in seen.children)
 
 
 def held(views: LiveViews, pod: JsonObject, holders: Mapping[str, str]) -> Iterator[str]:

@@ -302,9 +302,9 @@ class _Attempts:
             ):
                 continue
             refusing.setdefault(each.text, []).append(each)
-        lines: list[str] = []
+        sees, lines = evidence.sight.sees_key, list[str]()
         for text, having in [*refusing.items()][:NAMES_MAX]:
-            lines += obstacles.elsewhere(evidence.views, pod, text, having)
+            lines += obstacles.elsewhere(evidence.views, pod, text, having, sees)
             if text in filters.AFFINITY.reasons:
                 names = [one.node for one in having]
                 former = await former_circumstances.unchosen(evidence, pod, names)

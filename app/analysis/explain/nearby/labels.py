@@ -32,8 +32,8 @@ def unmatched(views: LiveViews, pod: JsonObject, names: Sequence[str]) -> Iterat
         lacking = {name: has for name, has in nodes.items() if has.get(key) != value}
         if lacking:
             text = f"the nodeSelector of the pod wants {key}={value}"
-            text += origins.of_label(views, pod, key, value)
             yield _reason(text, [key], lacking)
+            yield from origins.of_label(views, pod, key, value)
     chosen = spec.node_affinity
     if chosen is None:
         return

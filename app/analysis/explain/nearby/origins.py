@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import limit_ranges, pod_resources
@@ -24,12 +25,14 @@ def of_request(pod: JsonObject, resource: str) -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def of_label(views: LiveViews, pod: JsonObject, key: str, value: str) -> str:
-    """The RuntimeClass that added a label to the node selector of a pod, as text."""
+def of_label(views: LiveViews, pod: JsonObject, key: str, value: str) -> Iterator[Reason]:
+    """The RuntimeClass that added a label to the node selector of a pod."""
     name = core.runtime_class_name(pod)
-    tree = views.objects.get(ObjectKey(*api_resources.RUNTIME_CLASSES, "", name)) if name else None
-    labels = core.runtime_node_selector(tree or {})
-    return f" (from RuntimeClass {name})" if labels.get(key) == value else ""
+    place = ObjectKey(*api_resources.RUNTIME_CLASSES, "", name)
+    tree = views.objects.get(place) if name else None
+    if core.runtime_node_selector(tree or {}).get(key) == value:
+        text = f"{key}={value} in the nodeSelector is from RuntimeClass {name}"
+        yield Reason(text=text, about=place, rests_on=(place,))
 
 
 _DEFAULTS = re.compile(r"(?:: |; )([^;]+?) request for ((?:init )?container [^;]+)")

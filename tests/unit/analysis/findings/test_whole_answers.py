@@ -470,7 +470,7 @@ def test_nodes_with_devices_that_refuse_a_pod_are_named(
         NodeAnswer(node=name, text="why", has_devices=name in having, detail=detail)
         for name, detail in zip(("n1", "n2", "n3"), (*details, "", "", "")[:3], strict=True)
     ]
-    found = list(obstacles.elsewhere(views, pod, "why", answers))
+    found = list(obstacles.elsewhere(views, pod, "why", answers, lambda _: True))
     assert found == [*said, *[each for each in details if each][:1]]
 
 
