@@ -74,12 +74,12 @@ def _spread(events: Sequence[Event]) -> dict[int, Instant]:
 def seen_from(event: Event, known: Instant) -> Instant:
     """The earliest instant at which others can have seen an event; `known` is the latest.
 
-    A write is stored between its request and its answer. A source without times of its own has at
-    best the second of the write.
+    A write is stored between its request and its answer. A history of redra has its time. A source
+    without times of its own has at best the second of the write.
     """
     origin = event.stamp.origin
     if origin is None:
-        return known
+        return Instant(min(event.stamp.time, known))
     first = event.stamp.time // SECOND * SECOND if is_derived(event) else origin.asked or known
     return Instant(min(first, known))
 

@@ -174,6 +174,8 @@ class SteeredPace:
         if key in self.prompt:
             return now
         if self._has_ended(queue, key, now):
+            # The next act of this key is about another namespace of that name.
+            self._looked.pop((queue, key), None)
             is_end = queue == namespaces.END or now in self._timers.ended.values()
             late = 0 if is_end else tolerances.TABLE.unseen
             return self._recorded.unseen_due((queue, key), now, late)
