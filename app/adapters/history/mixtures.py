@@ -298,8 +298,8 @@ class _Block:
                     place=f"{self._place}:{self._first + self._at}",
                     cure="flatten it",
                 ) from problem
-            is_open = column == 0 and line.rstrip().endswith(("{", "[", ","))
-            if is_tried or not (is_open or '"kind"' in line):
+            is_open = not line[:column].strip() and line.rstrip().endswith(("{", "[", ","))
+            if is_tried or not (is_open or '"kind"' in line or '"apiVersion"' in line):
                 return False
             if self._broken(text, start):
                 return True

@@ -32,6 +32,38 @@ def test_audit_events_in_yaml_are_read(tmp_path, form):
     assert lost == []
 
 
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_event_that_is_cut_in_a_list_of_yaml_is_lost_in_words(tmp_path, is_sorted):
+    """Cut YAML is still YAML, and its last object would be a wrong one."""
+    text = yaml.safe_dump(EVENTS, sort_keys=is_sorted)
+    records, lost = read(tmp_path, text[: text.rindex("note:") + 7])
+    assert keys(records) == CLAIMS[:1]
+    assert len(lost) == 1
+    assert "cut" in lost[0]
+
+
+@pytest.mark.parametrize("put", ["2026-01-03T00:00:09.000009Z {}", "{}"])
+def test_object_whose_line_is_cut_early_is_lost_in_words(tmp_path, put):
+    lines = [json.dumps({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+                         "metadata": {"name": name, "namespace": "n"}})
+             for name in ("one", "two")]  # fmt: skip
+    text = put.replace("{}", lines[0]) + "\n" + put.replace("{}", lines[1][:19])
+    records, lost = read(tmp_path, f"see\n{text}\n")
+    assert [record.name for record in records] == ["one"]
+    assert len(lost) == 1
+
+
+def test_item_that_is_broken_in_a_list_set_in_is_lost_in_words(tmp_path):
+    items = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "uid": name}}
+             for name in ("one", "two", "six")]  # fmt: skip
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=4)
+    at = text.index("}", text.index('"two"'))
+    lines = (text[:at] + text[at + 1 :]).splitlines()
+    records, lost = read(tmp_path, "".join(f"    {line}\n" for line in lines))
+    assert [record.name for record in records] == ["one", "six"]
+    assert lost
+
+
 def codeblock(text):
     shown = html.escape(text, quote=False).replace("\n", "<br>").replace("  ", "&nbsp; ")
     return f'<codeblock class="Yaml"><code>{shown}</code></codeblock>'

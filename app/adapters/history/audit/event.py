@@ -148,12 +148,23 @@ def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
     if tables.is_table(source):
         yield from tables.rows(source, notes)
         return
-    for position, value in documents.parse(source.whole(), source.name, source.limits, notes):
+    content = source.whole()
+    is_open = content.lstrip()[:1] not in (b"{", b"[") and not content.endswith(b"\n")
+    for position, value in documents.parse(content, source.name, source.limits, notes):
         # A pair of a time and a record is one entry.
         is_list = isinstance(value, list) and all(isinstance(item, dict | str) for item in value)
+        if is_open and is_list and value and _ends_in_body(value[-1]):
+            problem = "it ends within a line, so its last event may be cut"
+            notes.lose(InputError(problem, place=f"{source.name}:{position}[{len(value) - 1}]"))
+            value = value[:-1]
         for index, item in enumerate(value if is_list else [value]):
             place = f"{position}[{index}]" if is_list else position
             yield place, msgspec.json.encode(item)
+
+
+def _ends_in_body(item: Any) -> bool:
+    """True for an entry of YAML whose last field has fields of its own, which may be cut."""
+    return isinstance(item, dict) and bool(item) and isinstance(list(item.values())[-1], dict)
 
 
 def _events(
@@ -177,6 +188,9 @@ def _events(
         if wrapped:
             yield from _wrapped(wrapped, position, place)
             return
+        if event.audit_id and not event.verb:
+            problem = "an audit event without its verb, of which a part may have been cut off"
+            notes.lose(InputError(problem, place=place))
         if not event.audit_id and not event.stage and not component_logs.tells_in(content):
             notes.pass_over(source.name, "entries without an audit event")
         yield position, event
