@@ -64,6 +64,16 @@ def test_item_that_is_broken_in_a_list_set_in_is_lost_in_words(tmp_path):
     assert lost
 
 
+@pytest.mark.parametrize(("cut", "expected", "losses"), [(0, 2, 0), (40, 1, 1)])
+def test_each_line_of_a_log_that_was_pasted_into_a_message_is_read(tmp_path, cut, expected, losses):
+    """Of several events in one text the first alone was read, and no word was about the others."""
+    log = "\n".join(map(dense, EVENTS))
+    message = {"type": "message", "text": f"see ```{log[: len(log) - cut]}```", "ts": "1"}
+    records, lost = read(tmp_path, json.dumps([message]))
+    assert keys(records) == CLAIMS[:expected]
+    assert len(lost) == losses
+
+
 def codeblock(text):
     shown = html.escape(text, quote=False).replace("\n", "<br>").replace("  ", "&nbsp; ")
     return f'<codeblock class="Yaml"><code>{shown}</code></codeblock>'

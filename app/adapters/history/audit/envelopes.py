@@ -23,6 +23,9 @@ DEPTH_MAX = 8
 
 TRUNCATED = "audit.k8s.io/truncated"
 
+CUT = "cut"
+"""The id of an event that breaks off in a text with others, of which nothing else is known."""
+
 UNANSWERED = "redra.dev/unanswered"
 """The annotation of an event whose source does not tell what came of the request, with why."""
 
@@ -167,14 +170,26 @@ def _found(value: Any, depth: int) -> Iterator[JsonObject]:
 
 
 def _in_text(text: str, depth: int) -> Iterator[JsonObject]:
+    """The events in a text, in which each line may have one, as where a log was pasted."""
     begin = text.find("{")
     if begin < 0 or not any(mark in text for mark in _MARKS):
         return
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text, begin)
-    except (ValueError, RecursionError):
-        return
-    yield from _found(value, depth + 1)
+    is_first = True
+    while begin >= 0:
+        try:
+            value, end = json.JSONDecoder().raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            if is_first:
+                return
+            end = text.find("\n", begin)
+            end = len(text) if end < 0 else end
+            if any(mark in text[begin:end] for mark in _MARKS):
+                yield {_ID: CUT}
+        else:
+            yield from _found(value, depth + 1)
+        is_first = False
+        line = text.find("\n", end)
+        begin = text.find("{", line) if line >= 0 else -1
 
 
 def _in_object(tree: JsonObject, depth: int) -> Iterator[JsonObject]:

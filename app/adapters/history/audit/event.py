@@ -131,7 +131,12 @@ def read_events(source: ByteSource, unwrap: str, notes: Notes) -> Iterator[tuple
         if any(mark in content for mark in _OF_PAGES):
             pages.note(_decoded(content))
         try:
-            yield from _events(content, position, source, unwrap, notes)
+            for at, event in _events(content, position, source, unwrap, notes):
+                if event.audit_id and not event.verb:
+                    problem = "an audit event without its verb, of which a part may be cut off"
+                    notes.lose(InputError(problem, place=f"{source.name}:{at}"))
+                    continue
+                yield at, event
         except InputError as problem:
             notes.refuse(problem)
     if problem_of_pages := pages.problem():
@@ -188,9 +193,6 @@ def _events(
         if wrapped:
             yield from _wrapped(wrapped, position, place)
             return
-        if event.audit_id and not event.verb:
-            problem = "an audit event without its verb, of which a part may have been cut off"
-            notes.lose(InputError(problem, place=place))
         if not event.audit_id and not event.stage and not component_logs.tells_in(content):
             notes.pass_over(source.name, "entries without an audit event")
         yield position, event
