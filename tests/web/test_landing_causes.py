@@ -308,7 +308,7 @@ ROWS = {
          *wanting(ask("c", count=3))],
         ["request dev wants 3 of class c: suitable: 4 devices on 2 nodes "
          "(a device counts on each node that sees it)",
-         "pool d.test/shelf cannot be used: incomplete: only 1 of 2 announced slices is published",
+         "pool d.test/shelf cannot be used: incomplete: 1 of 2 slices are there",
          "pool d.test/shelf is incomplete since slice part was published with generation 1, by "
          f"redra:incidents at {START}: 1 of 2 slices is there (part), 1 is missing",
          "before, nothing of it was published"],

@@ -12,7 +12,6 @@ import msgspec
 
 from app.domain.devices.model import CounterSets, Device, Slice
 from app.domain.devices.nodes import Node, NodeSelectionError
-from app.domain.values import counts
 from app.domain.values.identifiers import PoolId
 
 
@@ -180,7 +179,8 @@ def build(
         if len(collected) != first.slice_count and len(kept) != first.slice_count:
             if not first.slice_count:
                 return _incomplete(first, "how many slices it has was not recorded")
-            return _incomplete(first, _published(len(collected), first.slice_count))
+            # Decisions keep these words, and a verification compares them byte for byte.
+            return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
     if len(kept) == 1 and not collected and is_valid_alone(first):
         return Pool(
             id=pool,
@@ -228,15 +228,6 @@ def is_valid_alone(resource_slice: Slice) -> bool:
     """Whether a pool of this slice alone is valid: without counters and with unique names."""
     traits = resource_slice.traits
     return traits.unique and not traits.consuming and not resource_slice.counter_sets
-
-
-def _published(count: int, announced: int) -> str:
-    """The number of slices of the newest generation beside the number that they announce."""
-    if count < announced:
-        slices = counts.of(announced, "announced slice")
-        return f"only {count} of {slices} {counts.verb(count, 'is')} published"
-    slices = f"{counts.of(count, 'slice')} {counts.verb(count, 'is')} published"
-    return f"{slices}, {announced} announced"
 
 
 def _incomplete(first: Slice, problem: str) -> Pool:

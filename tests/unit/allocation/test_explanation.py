@@ -168,7 +168,7 @@ def test_pools_that_cannot_be_used_are_named_with_their_problem() -> None:
     found = reasons(slices, [claim(request())])
     assert dict(found.pools) == {
         "gpu.example.com/twice": "invalid: duplicate device name d0",
-        "gpu.example.com/half": "incomplete: only 1 of 2 announced slices is published",
+        "gpu.example.com/half": "incomplete: 1 of 2 slices are there",
     }
 
 

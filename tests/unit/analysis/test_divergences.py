@@ -527,15 +527,13 @@ def placed(
             side(
                 nodes={"n": asked(text="cannot allocate")},
                 devices={"g0": FREE},
-                pool=replace(
-                    pool(), problem="incomplete: only 1 of 2 announced slices is published"
-                ),
+                pool=replace(pool(), problem="incomplete: 1 of 2 slices are there"),
             ),
             Parting(
                 node="n",
                 device=G0,
                 a="chosen",
-                b="incomplete: only 1 of 2 announced slices is published",
+                b="incomplete: 1 of 2 slices are there",
                 causes=slices("t", "s"),
                 open_on="a",
             ),

@@ -61,17 +61,14 @@ VALIDITY = [
         ],
         "invalid counter y not found in counter set s",
     ),
-    (
-        [resource_slice("a", device("d"), count=3)],
-        "incomplete only 1 of 3 announced slices is published",
-    ),
+    ([resource_slice("a", device("d"), count=3)], "incomplete 1 of 3 slices are there"),
     (
         [resource_slice("a", device("d"), count=0)],
         "incomplete how many slices it has was not recorded",
     ),
     (
         [resource_slice("a", device("d")), resource_slice("b", device("e"))],
-        "incomplete 2 slices are published, 1 announced",
+        "incomplete 2 of 1 slices are there",
     ),
     (
         [

@@ -589,7 +589,7 @@ async def test_pod_that_wants_all_devices_names_the_pool_that_cannot_be_used(nod
     for answer in (found, claim):
         said = " ".join(texts(answer.reason))
         assert f"{DRIVER}/n0" in said
-        assert "cannot be used: incomplete: only 1 of 2 announced slices is published" in said
+        assert "cannot be used: incomplete: 1 of 2 slices are there" in said
     assert {node["outcome"] for node in found.to_json()["nodes"]} == {"refused"}
 
 

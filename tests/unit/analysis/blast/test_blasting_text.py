@@ -59,7 +59,7 @@ def test_pool_that_breaks_is_told_with_its_problem():
     devices = [{"name": "gpu-0"}, {"name": "gpu-1"}]
     told = page(put("ResourceSlice", "n1-slice", slice_spec(devices, slices=2)))
     assert (
-        "  gpu.example.com/n1: usable → incomplete (only 1 of 2 announced slices is published), "
+        "  gpu.example.com/n1: usable → incomplete (1 of 2 slices are there), "
         "2 → 0 allocatable, 0 free"
     ) in told
 
