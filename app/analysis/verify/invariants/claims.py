@@ -136,8 +136,7 @@ def _note_shown(
     known.shown = None if shows and event.uid else last
     if known.shown is not None or last.part is None:
         return
-    kind = change_between(last.part, claim.spec)
-    if kind is not None:
+    if (kind := change_between(last.part, claim.spec)) is not None:
         note_changed(cluster, event, "spec", kind)
     if last.is_terminating and not claim.metadata.deletion_timestamp:
         note_changed(cluster, event, "metadata.deletionTimestamp")
@@ -201,10 +200,9 @@ def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: RawCla
             known.placed = _at(event, placements.judge_requests(shown))
     elif cluster.open and known in cluster.open:
         cluster.dirty.add(known)
-    is_odd = _is_odd(known)
     if reserved or known.reserved:
         _reserve(cluster, known, reserved, known.reserved)
-    if is_odd or known.reserved:
+    if known.reserved or _is_odd(known):
         cluster.dirty.add(known)
 
 
@@ -343,12 +341,12 @@ def _note_unprotected(cluster: Cluster, event: Event) -> None:
     it is unknown who did. Of a request without its answer it is unknown whether the writes that are
     shown before it were the last ones. Parity: controllers.md 2.3.
     """
-    user = event.stamp.actor.user
+    user, origin = event.stamp.actor.user, event.stamp.origin
     is_unnamed = user == IMPORTER_USER
     is_controller = user in _CLAIM_CONTROLLERS or user in cluster.namers
     if not (is_unnamed or is_controller) or not _UNSEEN_STATES.isdisjoint(losses_of(event)):
         return
-    is_guess = is_unnamed or (event.stamp.origin is not None and is_partial(event.stamp.origin))
+    is_guess = is_unnamed or (origin is not None and is_partial(origin))
     finding = Finding(
         kind=ViolationKind.UNSURE if is_guess else ViolationKind.BROKEN,
         objects=(event.key,),
