@@ -123,6 +123,17 @@ async def test_removal_through_a_server_ahead_came_before_the_namespace_was_empt
 
 
 @draws.in_turn("ways")
+async def test_namespace_whose_mark_a_server_ahead_dates_is_emptied_in_time(tmp_path):
+    """By its clock the content goes 144 ms before the wait after the mark is over."""
+    profile = record(tmp_path, 2716, 15, besides=EDITS)
+    path = tmp_path / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert honest_lines.divide_between_servers(lines, random.Random("divide_between_servers 2716"))
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    await _accuses_nobody(profile, path, 15)
+
+
+@draws.in_turn("ways")
 @pytest.mark.parametrize("source", ["audit.jsonl", "watch"])
 async def test_kubelets_that_are_away_accuse_nobody(source, tmp_path):
     profile = record(tmp_path, 15, 40, besides=KUBELETS)

@@ -64,7 +64,9 @@ class Paces:
         for write in self._recording.inputs:
             event = write.event
             if event.key[:2] == api_resources.NAMESPACES and meta.deletion_timestamp(event.object):
-                marked.setdefault(event.uid, seen_from(event, write.time))
+                # The clock that dates the mark may be ahead of that of the acts.
+                seen = seen_from(event, write.time)
+                marked.setdefault(event.uid, Instant(seen - self._recording.skew))
         ended: dict[str, list[Instant]] = defaultdict(list)
         for act in self._recording.acts:
             if "scheduling" in self._names.get(act.user, ()):
