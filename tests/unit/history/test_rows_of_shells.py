@@ -72,6 +72,7 @@ FORMS = {
     "sqlite3": BARS,
     "sqlite3 behind its prompt": f"sqlite> select * from kine;\n{BARS}sqlite> \n",
     "sqlite3 in a fence": f"$ sqlite3 state.db\n```\n{BARS}```\n$ \n",
+    "in another order": "".join("|".join(cells) + "\n" for cells in reversed(CELLS)),
     "sqlite3 -header": "|".join(TITLES) + "\n" + BARS,
     "with the mark of Windows": "\ufeff" + BARS.replace("\n", "\r\n"),
     "sqlite3 -csv": commas(),

@@ -99,7 +99,9 @@ def _table(
         yield lambda: iter(dumped)
         return
     if not head.startswith(b"SQLite format 3\0"):
-        yield lambda: _exported(source)
+        # A query without an order gives rows in any.
+        exported = sorted(_exported(source), key=lambda row: row.id)
+        yield lambda: iter(exported)
         return
     # Copies are opened, and never the source files: SQLite joins a log with its database.
     with PrivateFolder() as folder:
