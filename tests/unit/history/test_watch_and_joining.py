@@ -198,9 +198,12 @@ def test_second_watch_in_a_file_begins_with_a_list_of_what_is_known(appended, ex
     assert {record.order_key[0] for record in records} == {0}, "no store was restored"
 
 
-@pytest.mark.parametrize("left", ["bc", "c", "ac", "ab", "abc"])
+@pytest.mark.parametrize("left", ["bc", "ac", "ab", "abc"])
 def test_second_list_directly_after_the_first_shows_what_is_gone(left, tmp_path):
-    """Nothing stands between the lists, and a removed object may be the first of them."""
+    """Nothing stands between the lists, and a removed object may be the first of them.
+
+    A list of `c` alone would look as a doubled line does.
+    """
     versions = {"a": 40, "b": 41, "c": 45}
     lines = [watch("ADDED", claim(name, versions[name])) for name in "abc" + left]
     records = read_records(write_lines(tmp_path / "w.jsonl", lines))
@@ -539,3 +542,26 @@ def test_deletion_answered_with_a_version_that_a_watch_shows_is_after_it(tmp_pat
     ]
     assert records[2].actor.user == "alice"
     assert (Loss.NO_RV in records[2].losses) is not has_end
+
+
+@pytest.mark.parametrize("doubled", ["a", "b", "c"])
+def test_line_that_stands_twice_is_no_list_of_its_object_alone(doubled, tmp_path):
+    """Whatever is not in such a list would be gone."""
+    lines = [watch("ADDED", claim(name, rv)) for name, rv in (("a", 40), ("b", 45), ("c", 50))]
+    place = "abc".index(doubled)
+    changed = watch("MODIFIED", claim("a", 60))
+    records = read_records(
+        write_lines(tmp_path / "a.jsonl", [*lines[: place + 1], *lines[place:], changed])
+    )
+    baseline = [("BASELINE", name) for name in "abc"]
+    assert brief(records) == [*baseline, ("MODIFIED", "a")]
+
+
+def test_list_that_begins_with_the_object_of_the_line_before_shows_what_is_gone(tmp_path):
+    first = [watch("ADDED", claim(name, rv)) for name, rv in (("b", 45), ("c", 50))]
+    lines = [first[1], first[0], watch("ADDED", claim("d", 60))]
+    stream = write_lines(
+        tmp_path / "a.jsonl",
+        [*first, watch("ADDED", claim("a", 55)), watch("ADDED", claim("a", 55)), *lines[1:]],
+    )
+    assert ("DELETED", "c") in brief(read_records(stream))

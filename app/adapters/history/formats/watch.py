@@ -28,6 +28,7 @@ TypeName: TypeAlias = tuple[str, str]
 """Group and resource."""
 
 
+_DOUBLED = "lines that repeat the one before them are left out, and are not taken for a new list"
 _TABLES = "the stream holds tables, not objects"
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
@@ -125,8 +126,10 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
     types: dict[TypeName, list[TypeSummary]] = {}
     runs: dict[TypeName, list[_Run]] = {}
     is_expired, skipped = False, set[str]()
+    before: tuple[str, ObjectKey, str, str] | None = None
     for position, kind, item in _identities(source, notes, skipped):
         if kind == "ERROR":
+            before = None
             is_expired = item.code == HTTPStatus.GONE and len(types) == 1
             for *_, latest in runs.values():
                 latest.ended = True
@@ -152,6 +155,13 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
         except InputError as problem:
             skipped.add(position)
             notes.refuse(problem)
+            continue
+        same, before = before, (kind, key, item.metadata.uid, item.metadata.resource_version)
+        if kind == "ADDED" and same == before and item.metadata.resource_version:
+            # It is a doubled line, or a list that shows this object alone; deliveries that repeat a
+            # line are common. Of a longer list that begins with it the next object is known, too.
+            skipped.add(position)
+            notes.add_alike(_DOUBLED, f"{source.name}:{position}")
             continue
         if kind != "ADDED" or (run.recent and key <= run.recent[-1].key):
             run.recent.clear()
