@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.analysis.explain import attempts, questions, sources
 from app.analysis.scheduler_messages import first_cause
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import Event, EventType, Revision, records
 from app.domain.values import condition_types
 from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
@@ -38,15 +38,27 @@ def end_of(events: Sequence[Event], refused: Revision) -> WaitEnd | None:
     later = [event for event in reversed(events) if event.revision > refused]
     then = next(event for event in events if event.revision <= refused)
     cause = _cause(then.object)
-    for event in later:
+    for number, event in enumerate(later):
         if event.type is EventType.OBJECT_DELETED or meta.is_deleting(event.object):
-            return WaitEnd(event=event, text=f"deleted {sources.asked_by(event)}")
+            return _deletion(later[number:])
         if core.has_node(event.object):
             text = f"placed on node {core.node_name(event.object)} at "
             return WaitEnd(event=event, text=text + sources.when(event.stamp.time), is_placed=True)
         if core.is_finished(event.object) or _cause(event.object) not in ("", cause):
             return None
     return None
+
+
+def _deletion(later: Sequence[Event]) -> WaitEnd:
+    """The deletion with which states begin, the oldest first, and who asked for it.
+
+    Where no user is recorded who marked the pod, that is who deleted it, if the log shows that.
+    """
+    mark = later[0]
+    if mark.stamp.actor.user == records.IMPORTER_USER:
+        gone = (event for event in later if event.type is EventType.OBJECT_DELETED)
+        mark = next(gone, mark)
+    return WaitEnd(event=mark, text=f"deleted {sources.asked_by(mark)}")
 
 
 def waking_revision(decisions: Sequence[Event], refused: Revision, end: WaitEnd) -> Revision | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.findings import waits_over
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey, Revision, records
 from app.domain.log.event import Actor, Stamp
 from app.domain.values.identifiers import Uid
 from app.domain.values.timestamps import Instant
@@ -47,6 +47,13 @@ LATER = {
     "marked before": (
         [state(8, REFUSED, user="alice", **MARKED), state(9, REFUSED, gone=True)],
         (8, "deleted by alice at 1970-01-01T00:00:00Z"),
+    ),
+    "marked by nobody who is recorded": (
+        [
+            state(8, REFUSED, user=records.IMPORTER_USER, **MARKED),
+            state(9, REFUSED, user="alice", gone=True, **MARKED),
+        ],
+        (9, "deleted by alice at 1970-01-01T00:00:00Z"),
     ),
     "refused for another cause, then placed": ([state(8, OTHER), state(9, **PLACED)], None),
     "failed": ([state(9, REFUSED, status={"phase": "Failed"})], None),
