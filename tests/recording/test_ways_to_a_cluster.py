@@ -311,11 +311,11 @@ async def noted(recording, words):
 
 async def test_client_certificate_that_expires_amid_a_recording_is_named_and_renewed(tmp_path):
     pki = Pki(tmp_path / "pki")
-    # Issued so long ago that seconds are left.
-    short = Pki(tmp_path / "pki", days_ago=365 - 10 * SECOND / DAY)
     async with serving_source(tmp_path, tls=pki.tls("127.0.0.1")) as source:
         other = trusting(pki, pki.user("other"))
         server = {"server": f"https://127.0.0.1:{source.port}"}
+        # Issued so long ago that enough seconds are left for the first node on a slow machine.
+        short = Pki(tmp_path / "pki", days_ago=365 - 20 * SECOND / DAY)
         path = source.kubeconfig(user=short.user(), **pki.trusted, **server)
         recording = recording_of(source, kubeconfig=path, record_watch_seconds_max=1)
         async with recording.going():
