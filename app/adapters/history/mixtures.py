@@ -52,8 +52,8 @@ _decoder = json.JSONDecoder()
 _LOGS_BEGIN = re.compile(r"^==== START logs for container ")
 _LOGS_END = re.compile(r"^==== END logs for container ")
 _YAML_BEGIN = re.compile(
-    r"^(?:- )?(?:api(?:V|_v)ersion|kind|items|metadata|type|object|events?|time|insertId"
-    r"|protoPayload):(?:\s|$)"
+    r"^(?:- )?(?:(?:api(?:V|_v)ersion|kind|items|metadata|type|object|event|time|insertId"
+    r"|protoPayload):(?:\s|$)|events:\s*$)"
 )
 _IN_A_FIELD = re.compile(r"^ {4,}(?:```|~~~|\{)")
 _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|NOTES):\s*$)")

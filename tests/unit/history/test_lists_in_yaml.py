@@ -110,3 +110,12 @@ def test_code_in_messages_of_teams_is_read(tmp_path):
 def test_form_that_is_not_read_is_named(tmp_path, text, problem):
     with pytest.raises(InputError, match=problem):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize("field", ["events", "- events"])
+def test_sentence_about_events_in_prose_is_no_loss(tmp_path, field):
+    """The words behind the name of a list are no list."""
+    text = f"# Requests\n\n{field}: create 201: 22, patch 200: 10\n\n{dense(EVENTS[0])}\n"
+    records, lost = read(tmp_path, text)
+    assert keys(records) == CLAIMS[:1]
+    assert lost == []
