@@ -17,6 +17,7 @@ from app.domain.controllers import reconcilers
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.log import Actor, Event, EventType, ObjectKey
+from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import (
     CreateObject,
@@ -326,7 +327,7 @@ class Cluster:
         **taint: object,
     ) -> None:
         self.create(
-            "resource.k8s.io/v1",
+            _rules_version(self.profile),
             "DeviceTaintRule",
             name,
             spec={
@@ -341,6 +342,13 @@ class Cluster:
         ):
             return condition["status"], condition["reason"], condition["message"]
         raise AssertionError(f"rule {name} has no condition")
+
+
+def _rules_version(profile: Profile) -> str:
+    """The newest version of DeviceTaintRules that a release serves, or `v1` where there is none."""
+    (kind,) = (each for each in registry.KINDS if each.kind == "DeviceTaintRule")
+    served = [version for _, version in registry.served_versions(kind, profile)]
+    return f"resource.k8s.io/{next(iter(served), 'v1')}"
 
 
 def claim_spec(class_name: str = "gpu", count: int = 1, **more: object) -> JsonObject:
