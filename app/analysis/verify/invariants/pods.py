@@ -324,7 +324,7 @@ def _read_names(known: KnownPod, pod: RawPod) -> None:
     """
     entries, status = pod.spec.resource_claims, pod.status
     if entries != known.entries.raw:
-        known.entries = entries_in(entries)
+        known.entries, known.judged = entries_in(entries), NOTHING
     known.raw_statuses = status.resource_claim_statuses.copy()
     known.raw_extended = status.extended_resource_claim_status.copy()
     known.unmade = known.entries.templated if known.is_own else ()
