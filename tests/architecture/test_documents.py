@@ -27,6 +27,7 @@ GENERATED = {"commands.md"}
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name not in GENERATED),
 ]
 FOLDERS = {"app", "docs", "tests", "bench", "examples", "migrations", "projections"}
@@ -272,6 +273,10 @@ LONG_LINE = 90
 """Commands, headings and heads of tables are shorter."""
 
 
+CHANGE_LENGTH = 160
+"""An entry of the changelog is one sentence or two short ones."""
+
+
 def written_pages() -> list[Path]:
     """The pages of all folders."""
     return [
@@ -305,6 +310,15 @@ def test_no_line_stands_twice_on_a_page() -> None:
         page: [each for each in lines if len(each) > LONG_LINE] for page, lines in twice.items()
     }
     assert {page: lines for page, lines in long.items() if lines} == {}
+
+
+def test_changelog_of_what_was_never_released_tells_of_no_repairs() -> None:
+    """No user has met what they mend, and hundreds of them hid what a first release does."""
+    sections = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]
+    assert [each.split("\n")[0] for each in sections] == ["Unreleased"], "a release: drop this"
+    entries = [line for line in sections[0].splitlines() if line.startswith("- ")]
+    assert [entry for entry in entries if len(entry) > CHANGE_LENGTH] == []
+    assert [entry for entry in entries if re.search(r"\bno longer\b|; it \w+ed\b", entry)] == []
 
 
 def test_no_entry_stands_twice_in_the_changelog_or_the_track_record() -> None:
