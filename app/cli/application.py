@@ -288,13 +288,13 @@ def program() -> Any:
 
 
 def _refuse_empty_words(command: Any) -> None:
-    """Let a command and its subcommands refuse an empty argument, and an empty `--history`.
+    """Let a command and its subcommands refuse empty arguments and empty values of options.
 
-    An unset variable of a shell gives such a word. It would mean the default history, or the folder
-    in which the command runs.
+    An unset variable of a shell gives such a word. It would mean a default, no restriction, or the
+    folder in which the command runs.
     """
     for parameter in command.params:
-        if parameter.param_type_name == "argument" or "--history" in parameter.opts:
+        if not getattr(parameter, "is_flag", False):
             parameter.consume_value = _without_empty(parameter, parameter.consume_value)
     for subcommand in getattr(command, "commands", {}).values():
         _refuse_empty_words(subcommand)
@@ -306,12 +306,19 @@ def _without_empty(parameter: Any, consume: Callable[[Any, Any], Any]) -> Callab
         if "" in (words if isinstance(words, list | tuple) else (words,)):
             raise InputError(
                 "it is empty, as if a variable were not set",
-                place=parameter.human_readable_name,
+                place=_name_of(parameter),
                 cure="write it, or leave it out",
             )
         return consume(ctx, opts)
 
     return consume_value
+
+
+def _name_of(parameter: Any) -> str:
+    """The name of an argument, or of an option as users write it."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.human_readable_name)
+    return "/".join(parameter.opts)
 
 
 def application(arguments: Sequence[str]) -> int:

@@ -8,22 +8,10 @@ import typer
 
 from app.cli import console
 
-
-def _folder(text: str) -> Path:
-    """The folder of `--data`.
-
-    An empty text is refused: it is an unset variable, not the working folder.
-    """
-    if not text:
-        raise typer.BadParameter("must not be empty: it names a folder")
-    return Path(text)
-
-
 DataOption = Annotated[
     Path | None,
     typer.Option(
         "--data",
-        parser=_folder,
         metavar="<path>",
         help="Folder of the embedded server [default: .redra, REDRA_DATA].",
     ),

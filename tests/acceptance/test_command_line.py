@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.slow]
 def test_empty_data_folder_is_refused_and_is_not_the_working_folder(command: str) -> None:
     code, out, error = redra(command, "--data", "")
     assert (code, out) == (2, "")
-    assert "Invalid value for '--data': must not be empty: it names a folder" in error
+    assert "--data: it is empty, as if a variable were not set" in error
 
 
 def test_own_processes_do_not_import_a_package_app_of_the_working_folder(tmp_path: Path) -> None:
