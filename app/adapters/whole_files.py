@@ -1,5 +1,6 @@
 """Files and folders that appear complete or not at all."""
 
+import errno
 import fcntl
 import os
 import secrets
@@ -22,7 +23,7 @@ def replacing(path: Path) -> Iterator[Path]:
     if path.exists() and not path.is_file():
         yield path
         return
-    path = path.resolve()
+    path = real(path)
     partial = path.with_name(f".{secrets.token_hex(8)}{_PARTIAL}")
     try:
         with _locked(partial, os.O_CREAT):
@@ -61,7 +62,7 @@ def making(path: Path) -> Iterator[Path]:
 
     After an error the folder is removed. Raises OSError, also when `path` cannot be replaced.
     """
-    path = path.resolve()
+    path = real(path)
     partial = path.with_name(f".{secrets.token_hex(8)}{_PARTIAL}")
     try:
         partial.mkdir()
@@ -70,6 +71,14 @@ def making(path: Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def real(path: Path) -> Path:
+    """The path without links. Raises OSError for links that lead in a circle."""
+    try:
+        return path.resolve()
+    except RuntimeError as problem:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path)) from problem
 
 
 def write(path: Path, content: bytes) -> None:

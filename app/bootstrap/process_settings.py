@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
-from app.settings import Settings, read
+from app.domain.errors import InputError
+from app.settings import PREFIX, Settings, read
 
 _log = logging.getLogger("redra")
 
@@ -31,6 +32,13 @@ class CommandOptions(TypedDict, total=False):
 _NAMES = {"policy": "policy_file", "compact": "compact_like_etcd"}
 """Settings whose names differ from their options."""
 
+_OPTIONS = {
+    "policy_file": "--policy",
+    "verify_processes": "--processes",
+    "verify_scheduler": "--scheduler",
+}
+"""The same, as users write these options."""
+
 
 def settings(**options: Unpack[CommandOptions]) -> Settings:
     """The settings, with the given options applied. Raises InputError naming a bad one.
@@ -40,13 +48,28 @@ def settings(**options: Unpack[CommandOptions]) -> Settings:
     values: dict[str, Any] = {}
     for option, value in options.items():
         if option in ("gates", "quirks"):
-            value = ",".join(cast(Sequence[str], value or ())) or None
+            value = _switches(f"--{option[:-1]}", cast(Sequence[str], value or ()))
         if value is not None:
             values[_NAMES.get(option, option)] = value
-    chosen = read(values)
+    try:
+        chosen = read(values)
+    except InputError as problem:
+        setting = problem.place.removeprefix(PREFIX).lower()
+        if setting not in values:
+            raise
+        option = _OPTIONS.get(setting, f"--{setting.replace('_', '-')}")
+        raise InputError(problem.problem, place=option, cure=problem.cure) from problem
     for variable, similar in chosen.misspelt:
         _warn_of(variable, similar)
     return chosen
+
+
+def _switches(option: str, texts: Sequence[str]) -> str | None:
+    """The switches of an option, separated by commas. Raises InputError for one without a name."""
+    for text in texts:
+        if not all(part.strip() for part in text.split(",")):
+            raise InputError(f"{text!r} has a switch without a name", place=option)
+    return ",".join(texts) or None
 
 
 @cache

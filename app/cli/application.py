@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -283,32 +284,36 @@ def program() -> Any:
     Typer would make them anew for each command line: 17 ms of work.
     """
     command = typer.main.get_command(root)
-    _refuse_empty_words(command)
+    _refuse_meaningless_words(command)
     return command
 
 
-def _refuse_empty_words(command: Any) -> None:
-    """Let a command and its subcommands refuse empty arguments and empty values of options.
+def _refuse_meaningless_words(command: Any) -> None:
+    """Let a command and its subcommands refuse arguments and values of options that say nothing.
 
-    An unset variable of a shell gives such a word. It would mean a default, no restriction, or the
-    folder in which the command runs.
+    An unset variable of a shell gives an empty word. It would mean a default, no restriction, or
+    the folder in which the command runs. A word that is not Unicode can only name a file that is
+    there: answers, objects and addresses of databases cannot have it.
     """
     for parameter in command.params:
         if not getattr(parameter, "is_flag", False):
-            parameter.consume_value = _without_empty(parameter, parameter.consume_value)
+            parameter.consume_value = _with_meaning(parameter, parameter.consume_value)
     for subcommand in getattr(command, "commands", {}).values():
-        _refuse_empty_words(subcommand)
+        _refuse_meaningless_words(subcommand)
 
 
-def _without_empty(parameter: Any, consume: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _with_meaning(parameter: Any, consume: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def consume_value(ctx: Any, opts: Any) -> Any:
         words = opts.get(parameter.name)
-        if "" in (words if isinstance(words, list | tuple) else (words,)):
-            raise InputError(
-                "it is empty, as if a variable were not set",
-                place=_name_of(parameter),
-                cure="write it, or leave it out",
-            )
+        for word in words if isinstance(words, list | tuple) else (words,):
+            if word == "":
+                raise InputError(
+                    "it is empty, as if a variable were not set",
+                    place=_name_of(parameter),
+                    cure="write it, or leave it out",
+                )
+            if isinstance(word, str) and _SURROGATES.search(word) and not Path(word).exists():
+                raise InputError(_HALF, place=_name_of(parameter))
         return consume(ctx, opts)
 
     return consume_value
@@ -390,6 +395,8 @@ def _refusal_of_system(problem: OSError) -> InputError | None:
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 """Halves of characters: JSON can name them, and bytes that are not UTF-8 become such."""
+
+_HALF = "it has a text that is not Unicode, with half of a character in it"
 
 _NO_TEXT = "a file or an argument has a text that is not Unicode, with half of a character in it"
 

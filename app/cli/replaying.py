@@ -158,6 +158,7 @@ def replay(
     options: dict[str, object] = {"--processes": processes, "--scheduler": scheduler}
     options |= {"--head": head, "--head-key": head_key}
     _check_is_verify(mode, {**options, "--second-opinion": second_opinion or None})
+    _check_decides(mode, {"--profile": profile, "--gate": gate, "--quirk": quirk})
     settings = process_settings.settings(
         data=data,
         profile=profile,
@@ -245,6 +246,17 @@ def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
                 f"it applies to verify replays, and the mode is {mode.value}",
                 place=option,
                 cure="add --mode verify",
+            )
+
+
+def _check_decides(mode: Mode, options: Mapping[str, object]) -> None:
+    """Raise InputError for rules of decisions in a mode that makes none."""
+    for option, value in options.items():
+        if value and mode is Mode.FOLD:
+            raise InputError(
+                f"it applies to decisions, and the mode is {mode.value}",
+                place=option,
+                cure="add --mode decide or --mode verify",
             )
 
 

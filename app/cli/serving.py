@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli import console
+from app.domain.errors import InputError
 
 DataOption = Annotated[
     Path | None,
@@ -133,6 +134,10 @@ def up(
     )
     # Unknown ones are refused before a data folder is made.
     history_settings.history_settings(settings)
+    if kubeconfig and not attach:
+        raise InputError(
+            "it is that of clusters to record", place="--kubeconfig", cure="add --attach HISTORY"
+        )
     attached = recording_request.wanted_of(attach or (), kubeconfig)
 
     if not settings.tls and (settings.authorization == "rbac" or settings.policy_file):

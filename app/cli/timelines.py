@@ -252,7 +252,7 @@ def _print_here(
         namespace=wanted["namespace"],
         name=wanted["name"],
         subject=wanted["object"],
-        kinds=frozenset(filter(None, wanted["kinds"].split(","))),
+        kinds=frozenset(wanted["kinds"].split(",") if wanted["kinds"] else ()),
         device=wanted["device"],
         node=wanted["node"],
         author=wanted["actor"],

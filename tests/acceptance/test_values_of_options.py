@@ -1,9 +1,12 @@
 """Odd values of all options of all commands: refused in a line, and nothing is left behind."""
 
+import itertools
+import os
 from pathlib import Path
 
 import pytest
 
+from app.adapters import whole_files
 from app.cli.exit_codes import ExitCode
 from tests.acceptance.test_moments_of_commands import commands, required
 from tests.command_line import redra
@@ -14,20 +17,68 @@ OPTIONS = [
     for option in command.params
     if option.param_type_name == "option" and not option.is_flag
 ]
+SAYING_NOTHING = {
+    "": "it is empty, as if a variable were not set; write it, or leave it out",
+    os.fsdecode(b"\xff"): "it has a text that is not Unicode, with half of a character in it",
+}
 IDS = [f"{' '.join(front)} {option.opts[0]}" for front, _, option in OPTIONS]
 
 
 @pytest.mark.parametrize(("front", "command", "option"), OPTIONS, ids=IDS)
-def test_empty_value_is_refused_as_a_variable_that_is_not_set(
+def test_value_that_says_nothing_is_refused_by_every_option(
     tmp_path: Path, front: tuple[str, ...], command: object, option: object
 ) -> None:
-    for name in option.opts:
+    """A variable of a shell that is not set gives an empty one; no answer has half a character."""
+    for name, (value, problem) in itertools.product(option.opts, SAYING_NOTHING.items()):
         code, out, error = redra(
-            *front, *required(command), name, "", folder=tmp_path, REDRA_DATA=str(tmp_path / "data")
+            *(*front, *required(command), name, value),
+            folder=tmp_path,
+            REDRA_DATA=str(tmp_path / "data"),
         )
         assert (code, out) == (ExitCode.UNUSABLE, "")
-        assert error == (
-            f"redra: {'/'.join(option.opts)}: it is empty, as if a variable were not set; "
-            "write it, or leave it out\n"
-        )
+        assert error == f"redra: {'/'.join(option.opts)}: {problem}\n"
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("line", "refusal"),
+    [
+        ("up --gate ,", "--gate: ',' has a switch without a name"),
+        ("up --gate x=on,", "--gate: 'x=on,' has a switch without a name"),
+        ("up --quirk ,c1=on", "--quirk: ',c1=on' has a switch without a name"),
+        ("up --authorization nope", "--authorization: the value must be one of `open`, `rbac`; "
+         "see docs/reference/settings.md"),
+        ("up --kubeconfig x", "--kubeconfig: it is that of clusters to record; add --attach "
+         "HISTORY"),
+        ("replay x --profile nope", "--profile: it applies to decisions, and the mode is fold; add "
+         "--mode decide or --mode verify"),
+        ("replay x --gate nope", "--gate: it applies to decisions, and the mode is fold; add "
+         "--mode decide or --mode verify"),
+        ("export x -o -", "-o -: it is no file, and standard output has the words of the "
+         "command; name a file, or /dev/stdout"),
+        ("migrate --data circle", "circle/postgres: it cannot be used as a file: Too many levels "
+         "of symbolic links"),
+    ],
+)  # fmt: skip
+def test_value_without_an_effect_is_refused_in_the_words_of_its_option(
+    tmp_path: Path, line: str, refusal: str
+) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    ended = redra(*line.split(), folder=tmp_path, REDRA_DATA=str(tmp_path / "data"))
+    assert ended == (ExitCode.UNUSABLE, "", f"redra: {refusal}\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["circle"]
+
+
+def test_folder_whose_name_is_not_unicode_holds_no_database(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    code, out, error = redra("migrate", folder=folder, REDRA_DATA="data")
+    assert (code, out) == (ExitCode.UNUSABLE, "")
+    assert error.startswith("redra: data/postgres: its path is not Unicode")
+    assert not [*folder.iterdir()]
+
+
+def test_output_that_is_a_circle_of_links_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        whole_files.write(tmp_path / "circle", b"")

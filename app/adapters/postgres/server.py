@@ -21,6 +21,7 @@ import anyio.to_thread
 import asyncpg
 from anyio import CancelScope
 
+from app.adapters import whole_files
 from app.adapters.postgres import binaries, guardian, server_folder
 from app.adapters.postgres.binaries import Binaries, ServerIdentity
 from app.adapters.postgres.server_folder import DATABASE, ROLE, running_url
@@ -111,7 +112,13 @@ class EmbeddedServer:
         bounds: ServerBounds = ServerBounds(),
         stays: bool = False,
     ) -> None:
-        self.folder = folder.resolve()
+        self.folder = whole_files.real(folder)
+        if os.fsencode(self.folder) != str(self.folder).encode(errors="replace"):
+            raise InputError(
+                "its path is not Unicode, and the address of a database has to be",
+                place=str(folder),
+                cure="name another folder with --data",
+            )
         self.data = self.folder / "data"
         self.log_path = self.folder / "server.log"
         self._programs = programs

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from app.adapters import whole_files
 from app.adapters.postgres.binaries import ServerIdentity
 from app.domain.errors import InputError
 
@@ -46,7 +47,7 @@ class FolderInUse(InputError):
 
 def running_url(folder: Path) -> str | None:
     """The address of the server that runs on this folder, started by any process; or None."""
-    folder = folder.resolve()
+    folder = whole_files.real(folder)
     try:
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -111,7 +112,7 @@ def note_owner(folder: Path, socket: Path, *, stays: bool = False, is_new: bool 
 
 def owner_stays(folder: Path) -> bool:
     """Whether the owner of the server has recorded that it stays."""
-    return bool(_noted(folder.resolve()).get("stays"))
+    return bool(_noted(whole_files.real(folder)).get("stays"))
 
 
 def use(folder: Path) -> int | None:
@@ -120,7 +121,9 @@ def use(folder: Path) -> int | None:
     None when the server is being stopped.
     """
     try:
-        users = os.open(folder.resolve() / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        users = os.open(
+            whole_files.real(folder) / "users", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
     except OSError:
         return None
     try:
