@@ -5,6 +5,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,11 +18,15 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary file to write, which replaces `path` at the end of the block.
 
     Raises OSError, which names `path`; the old file then stays. Several writers may write at the
-    same time: the last one wins. A path that exists and is not a file, such as a pipe, is yielded
-    itself.
+    same time: the last one wins. What a path gets that exists and is not a file, such as a pipe, is
+    copied at the end: writers may go back in what they write.
     """
     if path.exists() and not path.is_file():
-        yield path
+        with tempfile.TemporaryDirectory(prefix="redra-") as folder:
+            whole = Path(folder) / "whole"
+            yield whole
+            with whole.open("rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
         return
     path = real(path)
     partial = path.with_name(f".{secrets.token_hex(8)}{_PARTIAL}")

@@ -1,6 +1,7 @@
 """The application of all commands, and the conversion of errors to messages and exit codes."""
 
 import errno
+import math
 import os
 import re
 import sys
@@ -314,9 +315,19 @@ def _with_meaning(parameter: Any, consume: Callable[[Any, Any], Any]) -> Callabl
                 )
             if isinstance(word, str) and _SURROGATES.search(word) and not Path(word).exists():
                 raise InputError(_HALF, place=_name_of(parameter))
+            if parameter.type.name.startswith("float") and _is_endless(word):
+                raise InputError(f"{word} is no finite number", place=_name_of(parameter))
         return consume(ctx, opts)
 
     return consume_value
+
+
+def _is_endless(word: object) -> bool:
+    """True for words such as `nan`, `inf` and `1e400`, which are read as numbers without an end."""
+    try:
+        return isinstance(word, str) and not math.isfinite(float(word))
+    except ValueError:
+        return False
 
 
 def _name_of(parameter: Any) -> str:

@@ -56,6 +56,14 @@ def test_value_that_says_nothing_is_refused_by_every_option(
          "--mode decide or --mode verify"),
         ("export x -o -", "-o -: it is no file, and standard output has the words of the "
          "command; name a file, or /dev/stdout"),
+        ("minimise x --keep violation -o /dev/null", "/dev/null: it is no file, and what was tried "
+         "is kept beside it; name a new file"),
+        ("minimise x --keep violation -o y --seconds nan", "--seconds: nan is no finite number"),
+        ("diff x y --within 1e400", "--within: 1e400 is no finite number"),
+        ("record --once --history x --kubeconfig utf-16", "utf-16: it is not UTF-8; name a "
+         "kubeconfig with --kubeconfig"),
+        ("record --once --history x --kubeconfig deep", "deep: it is nested too deeply; name a "
+         "kubeconfig with --kubeconfig"),
         ("migrate --data circle", "circle/postgres: it cannot be used as a file: Too many levels "
          "of symbolic links"),
     ],
@@ -64,9 +72,11 @@ def test_value_without_an_effect_is_refused_in_the_words_of_its_option(
     tmp_path: Path, line: str, refusal: str
 ) -> None:
     (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "utf-16").write_text("kind: Config", encoding="utf-16")
+    (tmp_path / "deep").write_text("[" * 3_000)
     ended = redra(*line.split(), folder=tmp_path, REDRA_DATA=str(tmp_path / "data"))
-    assert ended == (ExitCode.UNUSABLE, "", f"redra: {refusal}\n")
-    assert [each.name for each in tmp_path.iterdir()] == ["circle"]
+    assert (ended[:2], ended[2].splitlines()[-1]) == ((ExitCode.UNUSABLE, ""), f"redra: {refusal}")
+    assert {each.name for each in tmp_path.iterdir()} == {"circle", "utf-16", "deep"}
 
 
 def test_folder_whose_name_is_not_unicode_holds_no_database(tmp_path: Path) -> None:
@@ -82,3 +92,16 @@ def test_output_that_is_a_circle_of_links_is_refused(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(OSError, match="Too many levels of symbolic links"):
         whole_files.write(tmp_path / "circle", b"")
+
+
+def test_pipe_gets_what_its_writer_wrote_in_any_order(tmp_path: Path) -> None:
+    """An archive is not written from its beginning to its end, as a pipe takes it."""
+    reading, writing = os.pipe()
+    with whole_files.replacing(Path(f"/dev/fd/{writing}")) as whole, whole.open("wb") as target:
+        target.write(b"?ello")
+        target.seek(0)
+        target.write(b"h")
+    os.close(writing)
+    with Path(f"/dev/fd/{reading}").open("rb") as source:
+        os.close(reading)
+        assert source.read() == b"hello"

@@ -347,7 +347,14 @@ def _merged(paths: str, context: str) -> ConfigNode | None:
 def _check_kubeconfig(content: bytes, path: str) -> None:
     """Raises InputError if a file is no YAML mapping with lists of contexts, clusters and users."""
     try:
-        tree = yaml.safe_load(content)
+        tree = yaml.safe_load(content.decode())
+    except (UnicodeDecodeError, RecursionError) as problem:
+        reason = "it is nested too deeply"
+        if isinstance(problem, UnicodeDecodeError):
+            reason = "it is not UTF-8"
+        raise InputError(
+            reason, place=path, cure="name a kubeconfig with --kubeconfig"
+        ) from problem
     except yaml.YAMLError as problem:
         text = " ".join(str(problem).split())
         if isinstance(problem, yaml.MarkedYAMLError) and problem.problem_mark is not None:

@@ -103,6 +103,12 @@ def minimise(
     if not file.parent.is_dir():
         raise InputError("there is no such folder", place=str(file.parent))
     console.check_free(file, force=force)
+    if file.exists() and not file.is_file():
+        raise InputError(
+            "it is no file, and what was tried is kept beside it",
+            place=str(file),
+            cure="name a new file",
+        )
     server = AnswerSource(data).named_server
     if server is not None and jobs.is_history(source, server):
         jobs.refuse_workers(workers, scheduler)
