@@ -490,9 +490,11 @@ def _writing(target: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    from app.adapters import whole_files
+
+    # The source may be the same file, and a file with half of the answers looks like a whole one.
     try:
-        opened = target.open("wb")
+        with whole_files.replacing(target) as partial, partial.open("wb") as opened:
+            yield opened
     except OSError as problem:
         raise InputError(str(problem.strerror), place=str(target)) from problem
-    with opened:
-        yield opened

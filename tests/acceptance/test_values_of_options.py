@@ -1,6 +1,7 @@
 """Odd values of all options of all commands: refused in a line, and nothing is left behind."""
 
 import itertools
+import json
 import os
 from pathlib import Path
 
@@ -105,3 +106,15 @@ def test_pipe_gets_what_its_writer_wrote_in_any_order(tmp_path: Path) -> None:
     with Path(f"/dev/fd/{reading}").open("rb") as source:
         os.close(reading)
         assert source.read() == b"hello"
+
+
+def test_answers_take_the_place_of_their_questions_only_when_all_are_there(tmp_path: Path) -> None:
+    question = '{"name":"a","input":{"nodes":[],"classes":[],"slices":[],"claims":[]}}\n'
+    lines = tmp_path / "lines"
+    lines.write_text(f"{question}nothing")
+    assert redra("allocate", lines, "-o", lines)[0] == ExitCode.UNUSABLE
+    assert lines.read_text() == f"{question}nothing"
+    lines.write_text(question)
+    assert redra("allocate", lines, "-o", lines) == (ExitCode.DONE, "", "")
+    assert [json.loads(line)["name"] for line in lines.read_text().splitlines()] == ["a"]
+    assert [*tmp_path.iterdir()] == [lines]
