@@ -59,6 +59,8 @@ KINDS = (
 )  # fmt: skip
 """The kinds that can be proposed; other kinds change no devices."""
 
+NAMESPACED = ("ResourceQuota",)
+
 DELETED_KINDS = (*KINDS, "Pod", "ResourceClaim")
 """The kinds that can be deleted in a proposal."""
 

@@ -11,7 +11,7 @@ import anyio
 import msgspec
 
 from app.analysis.blast import compare, sight, world
-from app.analysis.blast.compare import Change
+from app.analysis.blast.compare import NAMESPACED, Change, Put
 from app.analysis.blast.radius import BlastRadius
 from app.analysis.blast.world import Frozen
 from app.analysis.explain import questions
@@ -24,6 +24,8 @@ from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey, Revision
+from app.domain.values import api_resources
+from app.domain.values.fields import meta
 from app.service import moments, recorded_doubts
 from app.service.chronicles import Chronicles
 from app.service.histories import Histories
@@ -77,8 +79,13 @@ class BlastApi:
     ) -> BlastRadius:
         """The effects of changes at a moment. Raises Rejected as their write would.
 
-        Only readers of everything get the messages of admission policies.
+        Only readers of everything get the messages of admission policies. Whether there is a
+        namespace to write in is an answer for those who may read that namespace.
         """
+        for change in changes:
+            if isinstance(change, Put) and meta.kind(change.tree) in NAMESPACED:
+                namespace = meta.namespace(change.tree) or "default"
+                reader.check(ObjectKey(*api_resources.NAMESPACES, "", namespace))
         bounds = self._limits.blast
         quotes = reader.sees_all(EVERYTHING)
 
