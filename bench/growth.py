@@ -27,8 +27,10 @@ from app.bootstrap.histories import open_histories
 from app.bootstrap.process_settings import settings
 from app.bootstrap.serving import supervise
 from app.bootstrap.stores import memory_store
+from app.domain.devices.inventory import Inventory
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.values.json_tree import JsonObject
 from bench import cluster, folding, memory, shapes
 from bench.api import CLAIMS
 from bench.cluster import Cluster
@@ -71,6 +73,24 @@ async def by_events(size: int) -> Costs:
         spent += time.process_time() - started
         count += len(page)
     return {"µs CPU an event": spent / count * 1e6, "MiB": resident_megabytes() - before}
+
+
+async def by_rules(size: int) -> Costs:
+    """A DeviceTaintRule of so many that each taint all devices of 200 nodes, two of each."""
+    inventory = Inventory()
+    for number in range(200):
+        inventory.put_slice(cluster.slice_of(f"node-{number:05}", devices=2).tree)
+    rules = [_rule(number) for number in range(size)]
+    started = time.process_time()
+    for rule in rules:
+        inventory.put_rule(rule)
+    return {"ms CPU a rule": (time.process_time() - started) / size * 1e3}
+
+
+def _rule(number: int) -> JsonObject:
+    taint = {"key": "bench", "effect": "NoSchedule"}
+    spec = {"deviceSelector": {"driver": cluster.DRIVER}, "taint": taint}
+    return {"metadata": {"name": f"rule-{number:05}"}, "spec": spec}
 
 
 async def by_watchers(size: int) -> Costs:
@@ -152,6 +172,7 @@ AXES = {
     "nodes": Axis(measure=by_nodes, first=25),
     "pods": Axis(measure=by_pods, first=50),
     "events": Axis(measure=by_events, first=10_000),
+    "rules": Axis(measure=by_rules, first=25),
     "watchers": Axis(measure=by_watchers, first=25),
     "histories": Axis(measure=by_histories, first=2),
 }

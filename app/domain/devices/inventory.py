@@ -21,7 +21,7 @@ from app.domain.devices.node_views import NodeView, view_of
 from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
-from app.domain.devices.taints import TaintRule
+from app.domain.devices.taints import TaintRule, TaintRules
 from app.domain.values.bounded import Bounded
 from app.domain.values.fields import meta
 from app.domain.values.identifiers import PoolId
@@ -79,7 +79,7 @@ class Inventory:
         self._by_pool: dict[PoolId, dict[str, None]] = {}
         self._local: dict[str, dict[str, None]] = {}
         self._shared: dict[str, None] = {}
-        self._rules: dict[str, TaintRule] = {}
+        self._rules = TaintRules(without_selector=rules_without_selector_match)
         self._patches: dict[str, SlicePatch] = {}
         self._classes: dict[str, ClassFilter] = {}
         self._node_stamps: dict[str, int] = {}
@@ -110,7 +110,7 @@ class Inventory:
         made._by_pool = {pool: dict(keys) for pool, keys in self._by_pool.items()}
         made._local = {node: dict(keys) for node, keys in self._local.items()}
         made._shared = dict(self._shared)
-        made._rules = dict(self._rules)
+        made._rules = TaintRules(self._rules.by_name.values(), without_selector=self._q14)
         made._patches = dict(self._patches)
         made._classes = dict(self._classes)
         made._node_stamps = dict(self._node_stamps)
@@ -154,16 +154,15 @@ class Inventory:
     def put_rule(self, tree: JsonObject) -> tuple[SliceChange, ...]:
         """Adds or replaces a DeviceTaintRule and returns the slices whose merged taints change."""
         rule = taints.rule_of(tree)
-        before = self._rules.get(rule.name)
+        before = self._rules.put(rule)
         affected = self._slices_under(rule)
         if before is not None:
             affected |= self._slices_under(before)
-        self._rules[rule.name] = rule
         return self._remerge(affected) if self._with_rules else ()
 
     def remove_rule(self, name: str) -> tuple[SliceChange, ...]:
         """Removes a DeviceTaintRule and returns the slices whose merged taints change."""
-        rule = self._rules.pop(name, None)
+        rule = self._rules.remove(name)
         if rule is None or not self._with_rules:
             return ()
         return self._remerge(self._slices_under(rule))
@@ -247,7 +246,7 @@ class Inventory:
 
     def rules(self) -> Mapping[str, TaintRule]:
         """The DeviceTaintRules by name."""
-        return self._rules
+        return self._rules.by_name
 
     def patches(self) -> Mapping[str, SlicePatch]:
         """The ResourceSlicePatches by name."""
@@ -345,11 +344,9 @@ class Inventory:
 
         `before` is the previously published slice and the result of its merge with the same rules.
         """
-        rules: Sequence[TaintRule] = ()
-        if self._with_rules and self._rules:
-            rules = [self._rules[name] for name in sorted(self._rules)]
+        rules = self._rules if self._with_rules and self._rules.by_name else None
         applied = self._patches.values() if self._with_patches else ()
-        if not rules and not applied:
+        if rules is None and not applied:
             return published
         known: Mapping[Device, Device] = {}
         if before is not None and not applied:
@@ -364,11 +361,11 @@ class Inventory:
             if applied:
                 effective, found_problems = patches.merge(device, applied, self._classes)
                 problems.extend(found_problems)
-            added = tuple(
-                rule.taint for rule in rules if rule.matches(device.id, without_selector=self._q14)
-            )
+            added = () if rules is None else rules.added_to(device.id)
             if added:
-                effective = replace(effective, taints=(*effective.taints, *added))
+                # Devices without taints of their own share those of the rules.
+                added = (*effective.taints, *added) if effective.taints else added
+                effective = replace(effective, taints=added)
             devices.append(effective)
         unchanged = all(a is b for a, b in zip(devices, published.devices, strict=True))
         if unchanged and not problems:

@@ -1,8 +1,8 @@
 """Taints, tolerations and the rules that taint devices. Parity: allocator.md 9 and 13."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from app.domain.devices.model import Taint, Toleration
 from app.domain.values import json_tree
@@ -12,6 +12,9 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.tolerations import fits
 
 _Name = TypeVar("_Name")
+
+_Place: TypeAlias = tuple[str | None, str | None, str | None]
+"""The driver, pool and device that a rule selects; None where it takes any."""
 
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 """The effects that prevent the allocation of a device; others are ignored."""
@@ -42,6 +45,89 @@ class TaintRule:
             and (self.pool is None or self.pool == device[1])
             and (self.device is None or self.device == device[2])
         )
+
+
+class TaintRules:
+    """The rules of a cluster by what they select, and the taints that they add to a device.
+
+    Devices that the same rules taint share one tuple of taints, in the order of the rules' names.
+    It is made again after a change of a rule, for all of these devices at once.
+    """
+
+    def __init__(self, rules: Iterable[TaintRule] = (), *, without_selector: bool = True) -> None:
+        """`without_selector` says whether a rule without selector taints every device (Q14)."""
+        self._without_selector = without_selector
+        self._by_name: dict[str, TaintRule] = {}
+        self._by_place: dict[_Place, dict[str, TaintRule]] = {}
+        self._added: dict[tuple[_Place, ...], tuple[Taint, ...]] = {}
+        for rule in rules:
+            self.put(rule)
+
+    @property
+    def by_name(self) -> Mapping[str, TaintRule]:
+        """All rules."""
+        return self._by_name
+
+    def put(self, rule: TaintRule) -> TaintRule | None:
+        """Adds or replaces a rule, and returns the former one of that name."""
+        before = self._by_name.get(rule.name)
+        if before is not None:
+            self._leave(before)
+        self._by_name[rule.name] = rule
+        if rule.selects or self._without_selector:
+            self._by_place.setdefault(_place_of(rule), {})[rule.name] = rule
+        self._added.clear()
+        return before
+
+    def remove(self, name: str) -> TaintRule | None:
+        """Removes a rule and returns it; None when there is none of that name."""
+        rule = self._by_name.pop(name, None)
+        if rule is not None:
+            self._leave(rule)
+            self._added.clear()
+        return rule
+
+    def _leave(self, rule: TaintRule) -> None:
+        place = _place_of(rule)
+        at_place = self._by_place.get(place, {})
+        at_place.pop(rule.name, None)
+        if not at_place:
+            self._by_place.pop(place, None)
+
+    def added_to(self, device: DeviceId) -> tuple[Taint, ...]:
+        """The taints that the rules add to a device, in the order of the rules' names."""
+        by_place = self._by_place
+        if not by_place:
+            return ()
+        driver, pool, name = device
+        # A rule selects a part of an id or takes any: what taints a device is at eight places.
+        places = tuple(
+            place
+            for place in (
+                _ANYWHERE,
+                (driver, None, None),
+                (None, pool, None),
+                (None, None, name),
+                (driver, pool, None),
+                (driver, None, name),
+                (None, pool, name),
+                (driver, pool, name),
+            )
+            if place in by_place
+        )
+        added = self._added.get(places)
+        if added is None:
+            rules = [rule for place in places for rule in by_place[place].values()]
+            rules.sort(key=lambda rule: rule.name)
+            added = self._added[places] = tuple(rule.taint for rule in rules)
+        return added
+
+
+_ANYWHERE: _Place = (None, None, None)
+
+
+def _place_of(rule: TaintRule) -> _Place:
+    return (rule.driver, rule.pool, rule.device)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

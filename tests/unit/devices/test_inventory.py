@@ -1,5 +1,7 @@
 """The inventory: pools, views of nodes, rules and patches, kept up to date slice by slice."""
 
+from random import Random
+
 import pytest
 
 from app.domain.devices import model, nodes
@@ -7,6 +9,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.devices.pools import PoolState, Reading
 from app.domain.errors import InputError
+from tests.counting import counted
 from tests.worlds import merging
 from tests.worlds.builders import (
     COMPILER,
@@ -255,6 +258,50 @@ def test_q14_rule_without_selector_taints_everything_unless_repaired() -> None:
         found.put_slice(local("a", device("d")))
         found.put_rule(rule())
         assert tainted(found, "a") == ([] if repaired else ["d:rule"])
+
+
+def test_rules_in_any_order_taint_what_each_says_that_it_matches() -> None:
+    """Hundreds of puts and removals, with two names for each part of a device's id."""
+    draw = Random(7)
+    for repaired in (False, True):
+        found = Inventory(rules_without_selector_match=not repaired)
+        for pool in ("a", "b"):
+            own = [{"key": "own", "effect": "NoExecute"}] if pool == "b" else []
+            found.put_slice(local(pool, device("d"), device("e", taints=own)))
+        for _ in range(150):
+            name = f"r{draw.randrange(12):02}"
+            if draw.random() < 0.3:
+                found.remove_rule(name)
+            else:
+                parts = {"driver": [DRIVER, "other"], "pool": ["a", "b"], "device": ["d", "e"]}
+                selector = {
+                    part: draw.choice(of) for part, of in parts.items() if draw.random() < 0.5
+                }
+                spec = {} if draw.random() < 0.2 else {"deviceSelector": selector}
+                found.put_rule(rule(name, **spec))
+            found = found.copy() if draw.random() < 0.1 else found
+            for resource_slice_ in found.slices():
+                for each in resource_slice_.devices:
+                    matching = [
+                        known
+                        for known, compiled in sorted(found.rules().items())
+                        if compiled.matches(each.id, without_selector=not repaired)
+                    ]
+                    own = ["own"] if each.id[1:] == ("b", "e") else []
+                    rules_of = [taint.rule or taint.key for taint in each.taints]
+                    assert rules_of == own + matching
+
+
+@pytest.mark.parametrize("selector", [None, {"driver": DRIVER}, {"driver": DRIVER, "pool": "a"}])
+def test_rule_costs_no_more_where_many_rules_taint_the_same_devices(selector: dict | None) -> None:
+    def calls(count: int) -> int:
+        found = Inventory()
+        found.put_slice(local("a", *(device(f"d{number}") for number in range(20))))
+        spec = {} if selector is None else {"deviceSelector": selector}
+        made = [rule(f"r{number:03}", **spec) for number in range(count)]
+        return counted(lambda: [found.put_rule(each) for each in made])[1]
+
+    assert calls(80) < 2.2 * calls(40)
 
 
 def patch(name: str = "patch", **devices: object) -> dict:
