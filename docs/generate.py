@@ -12,6 +12,8 @@ from app.analysis.lint.linting import FAMILIES as LINT_FAMILIES
 from app.analysis.metrics import FAMILIES
 from app.cli import exit_codes
 from app.cli.application import root
+from app.domain.log import doubts
+from app.domain.log.records import Loss
 from app.domain.objects.profile import FIXED
 from app.settings import Settings
 from projections import all_projections
@@ -240,8 +242,35 @@ def formats_page() -> str:
         "(`docs/how-to/incident-to-test.md`).",
         "",
         *_table(["format", "detected by", "gives", "lacks", "example"], rows),
+        "",
+        "## What a recording may lack",
+        "",
+        "The report counts these losses for each kind; the view `losses` has them for each event.",
+        "A loss of *content* makes answers about the object unsure, one of *order* or *time* what",
+        "rests on these; one of *nothing* changes no decision about devices. The report answers",
+        "its questions with `yes`, with `in part`, if some changes are not concerned, or `no`.",
+        "",
+        *_table(["loss", "what is unsure", "means"], _losses()),
     ]
     return "\n".join(lines) + "\n"
+
+
+_HARMLESS = {
+    Loss.NO_UID: "objects came without their uid",
+    Loss.NO_ACTOR: "who made the change is not recorded",
+    Loss.NO_MANAGED_FIELDS: "objects came without their managed fields",
+    Loss.NO_DELETE_STATE: "the last state before a deletion is not recorded",
+}
+
+
+def _losses() -> list[list[str]]:
+    """The losses by what they make unsure, in the order of their names."""
+    unsure = {
+        **{loss: (affects.value, text) for loss, (affects, text) in doubts.MEANINGS.items()},
+        **{loss: ("nothing", text) for loss, text in _HARMLESS.items()},
+    }
+    assert set(unsure) == set(Loss)
+    return [[f"`{loss}`", *unsure[loss]] for loss in sorted(Loss)]
 
 
 def _code(text: str) -> str:

@@ -128,8 +128,7 @@ def _print(imported: "Imported") -> None:
         console.say(f"from {first} to {last}")
     for verdict in report.verdicts:
         reasons = "; ".join(verdict.reasons)
-        answer = "yes" if verdict.answer else "no"
-        console.say(f"{verdict.question} {answer}" + (f": {reasons}" if reasons else ""))
+        console.say(f"{verdict.question} {verdict.word}" + (f": {reasons}" if reasons else ""))
     rows = imported.table()
     console.say()
     console.table(rows[0], rows[1:])

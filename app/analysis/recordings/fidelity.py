@@ -84,11 +84,20 @@ class KindReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgeability:
-    """The answer to one question; `reasons` explain a no, or limit a yes."""
+    """The answer to one question; `reasons` explain a no, or limit a yes.
+
+    `is_partial` says of a no that it concerns a part of the changes only.
+    """
 
     question: str
     answer: bool
     reasons: tuple[str, ...]
+    is_partial: bool = False
+
+    @property
+    def word(self) -> str:
+        """The answer as a word for people."""
+        return "yes" if self.answer else "in part" if self.is_partial else "no"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +131,7 @@ class FidelityReport:
                 {
                     "question": verdict.question,
                     "answer": verdict.answer,
+                    **({"inPart": True} if verdict.is_partial else {}),
                     "reasons": list(verdict.reasons),
                 }
                 for verdict in self.verdicts
@@ -369,9 +379,13 @@ class FidelityCollector:
             missing = [name for name in NEEDED if name not in seen]
             if missing:
                 reasons.append(f"never seen: {', '.join(missing)}")
+        is_seen = not reasons
         reasons += _reasons(judged, _DECIDE)
         return Judgeability(
-            question="can decisions be re-checked?", answer=not reasons, reasons=tuple(reasons)
+            question="can decisions be re-checked?",
+            answer=not reasons,
+            reasons=tuple(reasons),
+            is_partial=bool(reasons) and is_seen and _spares_some(judged, _DECIDE),
         )
 
 
@@ -387,12 +401,17 @@ def _can_rebuild(judged: _KindCounts, refused: int) -> Judgeability:
         reasons.append(f"{counts.of(partial, 'object')} {counts.verb(partial, 'is')} not complete")
     if refused:
         reasons.append(f"{counts.of(refused, 'record')} refused")
-    if not judged.ops[Op.DELETED] and not judged.ops[Op.MODIFIED]:
+    is_course = bool(judged.ops[Op.DELETED] or judged.ops[Op.MODIFIED])
+    if not is_course:
         reasons.append("the sources show one moment, not a course of events")
     return Judgeability(
         question="can the state be rebuilt at every point?",
         answer=not reasons,
         reasons=tuple(reasons),
+        is_partial=bool(reasons)
+        and is_course
+        and partial < judged.times.total()
+        and _spares_some(judged, _REBUILD),
     )
 
 
@@ -416,9 +435,18 @@ def _can_time(judged: _KindCounts) -> Judgeability:
     if contradicting := judged.losses[Loss.TIMES_CONTRADICT]:
         verb = counts.verb(contradicting, "contradicts")
         reasons.append(f"{counts.of(contradicting, 'time')} {verb} the order of changes")
+    losses = (judged.losses[loss] for loss in (Loss.COARSE_TIME, Loss.TIMES_CONTRADICT))
     return Judgeability(
-        question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons)
+        question="can timing be trusted?",
+        answer=not reasons,
+        reasons=tuple(reasons),
+        is_partial=bool(reasons) and derived + none + sum(losses) < judged.times.total(),
     )
+
+
+def _spares_some(judged: _KindCounts, texts: dict[Loss, str]) -> bool:
+    """Whether each of the losses leaves some change out."""
+    return all(judged.losses[loss] < judged.times.total() for loss in texts)
 
 
 def _reasons(judged: _KindCounts, texts: dict[Loss, str]) -> list[str]:

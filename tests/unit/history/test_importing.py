@@ -175,6 +175,7 @@ async def test_report_counts_and_judges(tmp_path):
     assert report.gap_count == 1
     rebuild, decide, timing = report.verdicts
     assert not rebuild.answer
+    assert [each.word for each in report.verdicts] == ["in part", "no", "yes"]
     assert any("first seen when they changed" in reason for reason in rebuild.reasons)
     assert any("never seen: resourceslices" in reason for reason in decide.reasons)
     assert timing.answer
@@ -196,6 +197,7 @@ async def test_dump_alone_says_that_it_is_one_moment(tmp_path):
     assert rebuild.reasons == ("the sources show one moment, not a course of events",)
     assert decide.reasons[0] == "no slice and no claim was recorded"
     assert not timing.answer
+    assert [each.word for each in result.report.verdicts] == ["no", "no", "no"]
 
 
 @pytest.mark.parametrize("type_", [CLAIMS])
