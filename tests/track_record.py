@@ -1,4 +1,6 @@
-"""The tests and rows that the track record of `docs/testing.md` names: each holds a found defect.
+"""The tests and rows that the track record names: each holds a found defect.
+
+It begins in `docs/testing.md` and goes on in `docs/testing/track-record`, a page for each area.
 
 Names stand there between backticks. `…` stands for any part of a name, `_N_` for a number, and a
 name that begins with `_` is the end of several names. Both mean rows and alterations, never a test:
@@ -18,6 +20,9 @@ _NAME = re.compile(r"[\w…]*_[\w…]*(?:\[[^\]`]+\])?")
 tell which row is meant."""
 
 
+_HEADING = "\n## Track record\n"
+
+
 class Names:
     """What the track record names."""
 
@@ -35,12 +40,20 @@ class Names:
 @cache
 def named() -> Names:
     """The names that the track record has."""
-    return names_of((REPOSITORY / "docs" / "testing.md").read_text())
+    return names_of(text())
+
+
+def text() -> str:
+    """The track record as one text, from its heading on."""
+    docs = REPOSITORY / "docs"
+    _, heading, first = (docs / "testing.md").read_text().partition(_HEADING)
+    pages = sorted((docs / "testing" / "track-record").glob("*.md"))
+    return "\n".join([heading + first, *(page.read_text() for page in pages)])
 
 
 def names_of(text: str) -> Names:
     """The names that the track record of a text has."""
-    spans = re.findall(r"`([^`\n]+)`", text.partition("\n## Track record\n")[2])
+    spans = re.findall(r"`([^`\n]+)`", text.partition(_HEADING)[2])
     return Names({name for span in spans for name in _NAME.findall(span) if name.strip("_…")})
 
 

@@ -20,6 +20,7 @@ from app.service.folding.projecting import FoldingBounds
 from app.settings import Settings, read
 from docs.site_hooks import BESIDE
 from projections import objects
+from tests import track_record
 from tests.together import together
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -262,7 +263,7 @@ def test_tests_that_the_page_about_testing_names_exist() -> None:
     for path in (ROOT / "tests").rglob("*.py"):
         defined |= {path.stem, *re.findall(r"def (test_\w+)", path.read_text())}
     docs = ROOT / "docs"
-    pages = [docs / "testing.md", *sorted((docs / "testing").glob("*.md"))]
+    pages = [docs / "testing.md", *sorted((docs / "testing").rglob("*.md"))]
     spans = [span for page in pages for span in re.findall(r"`([^`\n]+)`", page.read_text())]
     named = {name for span in spans for name in _TEST_NAME.findall(span)}
     assert len(named) > 1_000
@@ -325,7 +326,7 @@ def test_no_entry_stands_twice_in_the_changelog_or_the_track_record() -> None:
     """Nor in a shorter form, which merging leaves beside the longer one."""
     changes = (ROOT / "CHANGELOG.md").read_text().splitlines()
     entries = [line.rstrip(".") for line in changes if line.startswith("- ")]
-    rows = (ROOT / "docs" / "testing.md").read_text().splitlines()
+    rows = track_record.text().splitlines()
     bugs = [line.split(" | ")[0] for line in rows if line.startswith("| ")]
     assert len(entries) > 100
     assert len(bugs) > 1_000

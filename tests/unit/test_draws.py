@@ -218,7 +218,7 @@ def test_track_record_names_rows_of_the_tests_that_come_by_day():
         )
     ]
     assert "test_an_altered_recording_gets_its_verdict" in tests
-    _, _, record = (REPOSITORY / "docs" / "testing.md").read_text().partition("## Track record")
+    record = track_record.text()
     assert [name for name in tests if re.search(rf"\b{name}\b(?!\[)", record)] == []
     assert track_record.named().fullmatch("test_every_difference_of_a_small_soak_is_proved")
 
