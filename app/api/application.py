@@ -100,7 +100,8 @@ class Application:
             tokens=tokens,
             limits=limits,
         )
-        self._health = Health(histories, paths.DEFAULT_HISTORY)
+        is_for_all = authorization.is_open and credentials.anonymous is not None
+        self._health = Health(histories, paths.DEFAULT_HISTORY, withholds=not is_for_all)
         self._redra = RedraApi(histories, limits, self._gate, self._authorizer, beside)
         self._pages = Pages(histories, self._redra, self._authorizer, limits)
         self._openapi: dict[bytes, Openapi] = {}

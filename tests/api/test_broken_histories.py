@@ -1,6 +1,7 @@
 """A history that cannot be opened or followed is shown with the cause; the others are served."""
 
 import logging
+import re
 
 import anyio
 import anyio.lowlevel
@@ -14,6 +15,7 @@ from app.domain.log.chain import seal
 from app.service.runtime import HistoryRuntime
 from app.workers import reopening
 from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
+from tests.api.test_authentication import KNOWN, ROLES
 from tests.contracts.restoring import restore_older
 from tests.patience import PATIENCE_SECONDS
 
@@ -66,6 +68,26 @@ async def test_the_others_are_served_when_one_cannot_be_opened(request):
         assert (await server.get(f"{HISTORIES}/night"))["broken"] == CAUSE
         health = await server.raw("GET", "/readyz")
         assert (health.status_code, health.text) == (200, f"ok\nnight: {CAUSE}\n")
+
+
+async def test_health_names_histories_only_where_nobody_needs_credentials(request):
+    """An answer that needs no credentials is for everybody who reaches the server."""
+    store = MemoryStore()
+    await _night_with(store, "poison")
+    request.getfixturevalue("poison")
+    for options in ({"credentials": KNOWN}, {"authorization": ROLES}):
+        async with serving(store=store, **options) as server:
+            with pytest.raises(HistoryBroken, match=WORDS):
+                await server.histories.open("night")
+            for path in ("/healthz", "/readyz", "/livez", "/readyz/log"):
+                health = await server.raw("GET", path)
+                assert (health.status_code, health.text) == (200, "ok")
+            default = await server.histories.open("default")
+            default.troubles["scheduler"] = "it read pods/secret-name"
+            health = await server.raw("GET", "/readyz")
+            assert health.status_code == 503
+            assert health.text.startswith("not ready: reasons withheld, ")
+            assert not {"night", "scheduler", "secret-name"} & {*re.findall(r"[\w-]+", health.text)}
 
 
 @pytest.fixture

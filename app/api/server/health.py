@@ -6,17 +6,21 @@ from app.service.histories import Histories
 
 _OK = Response(b"ok", content_type=TEXT)
 
+_WITHHELD = b"not ready: reasons withheld, see the log of the server and /redra/v1/histories\n"
+
 
 class Health:
     """Answers `/healthz`, `/livez` and `/readyz`.
 
     The answer lists a broken history with its cause. Only the default history makes the service
-    unready when it is broken, because the other histories are served.
+    unready when it is broken, because the other histories are served. It needs no credentials, so
+    names and causes are left out with `withholds`, as kube-apiserver leaves out reasons.
     """
 
-    def __init__(self, histories: Histories, default_history: str) -> None:
+    def __init__(self, histories: Histories, default_history: str, *, withholds: bool) -> None:
         self._histories = histories
         self._default = default_history
+        self._withholds = withholds
 
     async def answer(self, path: str) -> Response:
         """`ok`, with a line for each harmless oddity; 503 with a line for each problem."""
@@ -39,7 +43,11 @@ class Health:
                 problems.append(f"{self._default}: {problem}")
         if problems:
             text = "\n".join(problems) + "\n"
-            return Response(text.encode(), status=503, content_type=TEXT)
+            return Response(
+                _WITHHELD if self._withholds else text.encode(), status=503, content_type=TEXT
+            )
+        if self._withholds:
+            return _OK
         notes = [f"{broken.info.name}: {broken.cause}" for broken in self._histories.broken()]
         for replaced in self._histories.replaced():
             notes.append(f"{replaced.info.name}: read again because {replaced.cause}")
