@@ -89,11 +89,7 @@ def file_option(*names: str, help: str) -> Any:
 def _no_form(file: Path | None) -> Path | None:
     """The file. Raises InputError for the name of a format, and for that of a standard stream."""
     if str(file) == "-":
-        raise InputError(
-            "it is no file, and standard output has the words of the command",
-            place="-o -",
-            cure="name a file, or /dev/stdout",
-        )
+        raise InputError("it is no file", place="-o -", cure="name a file, or /dev/stdout")
     if str(file) in {*Output}:
         raise InputError(
             f"-o is the file to write here, and {str(file)!r} is an output format",

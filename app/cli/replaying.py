@@ -1,6 +1,6 @@
 """`redra replay`: folds a history again, verifies it, or decides it again."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -154,11 +154,10 @@ def replay(
     """
     from app.bootstrap import executors, garbage_collection, heads, process_settings, replays
 
-    chosen = _pace(pace, mode)
-    options: dict[str, object] = {"--processes": processes, "--scheduler": scheduler}
-    options |= {"--head": head, "--head-key": head_key}
-    _check_is_verify(mode, {**options, "--second-opinion": second_opinion or None})
-    _check_decides(mode, {"--profile": profile, "--gate": gate, "--quirk": quirk})
+    _check_mode(mode, [Mode.DECIDE], pace=pace)
+    _check_mode(mode, [Mode.DECIDE, Mode.VERIFY], profile=profile, gate=gate, quirk=quirk)
+    _check_mode(mode, [Mode.VERIFY], processes=processes, scheduler=scheduler, head=head)
+    _check_mode(mode, [Mode.VERIFY], head_key=head_key, second_opinion=second_opinion)
     settings = process_settings.settings(
         data=data,
         profile=profile,
@@ -175,7 +174,7 @@ def replay(
     signed = [] if head is None else heads.read(settings, head, head_key or ())
     trusted = heads.trusted(settings, head_key or ())
     second = _second_opinion() if second_opinion else None
-
+    chosen = (pace or PaceName.RECORDED).value
     with ProgressBar("replaying") as progress:
 
         def advance(_doing: str, revision: int, until: int) -> None:
@@ -238,37 +237,15 @@ def _second_opinion() -> Any:
     return opinions.second_opinion()
 
 
-def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
-    """Raise InputError for options of verify replays in another mode."""
+def _check_mode(mode: Mode, modes: Sequence[Mode], **options: object) -> None:
+    """Raise InputError for options that apply to other modes."""
     for option, value in options.items():
-        if value is not None and mode is not Mode.VERIFY:
+        if value and mode not in modes:
             raise InputError(
-                f"it applies to verify replays, and the mode is {mode.value}",
-                place=option,
-                cure="add --mode verify",
+                f"it applies to {' and '.join(modes)} replays, and the mode is {mode.value}",
+                place=f"--{option.replace('_', '-')}",
+                cure=f"add {' or '.join(f'--mode {each}' for each in modes)}",
             )
-
-
-def _check_decides(mode: Mode, options: Mapping[str, object]) -> None:
-    """Raise InputError for rules of decisions in a mode that makes none."""
-    for option, value in options.items():
-        if value and mode is Mode.FOLD:
-            raise InputError(
-                f"it applies to decisions, and the mode is {mode.value}",
-                place=option,
-                cure="add --mode decide or --mode verify",
-            )
-
-
-def _pace(pace: PaceName | None, mode: Mode) -> str:
-    """The pace of a decide replay. Raises InputError for a pace in another mode."""
-    if pace is not None and mode is not Mode.DECIDE:
-        raise InputError(
-            f"it applies to decide replays, and the mode is {mode.value}",
-            place="--pace",
-            cure="add --mode decide",
-        )
-    return (pace or PaceName.RECORDED).value
 
 
 def _print(mode: Mode, tree: Mapping[str, Any], output: Output) -> None:

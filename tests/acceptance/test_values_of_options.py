@@ -51,12 +51,11 @@ def test_value_that_says_nothing_is_refused_by_every_option(
          "see docs/reference/settings.md"),
         ("up --kubeconfig x", "--kubeconfig: it is that of clusters to record; add --attach "
          "HISTORY"),
-        ("replay x --profile nope", "--profile: it applies to decisions, and the mode is fold; add "
-         "--mode decide or --mode verify"),
-        ("replay x --gate nope", "--gate: it applies to decisions, and the mode is fold; add "
-         "--mode decide or --mode verify"),
-        ("export x -o -", "-o -: it is no file, and standard output has the words of the "
-         "command; name a file, or /dev/stdout"),
+        ("replay x --profile nope", "--profile: it applies to decide and verify replays, and the "
+         "mode is fold; add --mode decide or --mode verify"),
+        ("replay x --gate nope", "--gate: it applies to decide and verify replays, and the "
+         "mode is fold; add --mode decide or --mode verify"),
+        ("export x -o -", "-o -: it is no file; name a file, or /dev/stdout"),
         ("minimise x --keep violation -o /dev/null", "/dev/null: it is no file, and what was tried "
          "is kept beside it; name a new file"),
         ("minimise x --keep violation -o y --seconds nan", "--seconds: nan is no finite number"),

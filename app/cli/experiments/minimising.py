@@ -100,15 +100,7 @@ def minimise(
 
     predicate = predicates.parse(keep, "--keep")
     settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
-    if not file.parent.is_dir():
-        raise InputError("there is no such folder", place=str(file.parent))
-    console.check_free(file, force=force)
-    if file.exists() and not file.is_file():
-        raise InputError(
-            "it is no file, and what was tried is kept beside it",
-            place=str(file),
-            cure="name a new file",
-        )
+    _check_output(file, force=force)
     server = AnswerSource(data).named_server
     if server is not None and jobs.is_history(source, server):
         jobs.refuse_workers(workers, scheduler)
@@ -138,6 +130,19 @@ def minimise(
 
     done = _searched(console.run(read), settings, predicate, file, seconds, (workers, scheduler))
     _show(done, file, output, "; run it again without --seconds to continue")
+
+
+def _check_output(file: Path, *, force: bool) -> None:
+    """Raise InputError for a bundle that cannot be written, or what was tried beside it."""
+    if not file.parent.is_dir():
+        raise InputError("there is no such folder", place=str(file.parent))
+    console.check_free(file, force=force)
+    if file.exists() and not file.is_file():
+        raise InputError(
+            "it is no file, and what was tried is kept beside it",
+            place=str(file),
+            cure="name a new file",
+        )
 
 
 def _searched(
