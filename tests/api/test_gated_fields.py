@@ -276,6 +276,12 @@ IGNORED = [
     ),
     (
         PODS,
+        pod(volumes=[{"name": "v", "gcePersistentDisk": {"pdName": "x"}}]),
+        "spec.volumes[].gcePersistentDisk",
+        "no node is refused for a disk that another pod on it has",
+    ),
+    (
+        PODS,
         pod(volumes=[VOLUME]),
         "spec.volumes[].persistentVolumeClaim",
         "no node is refused for the volume of the claim",
@@ -300,7 +306,8 @@ async def test_stored_field_without_effect_is_warned_about_once(path, tree, plac
     async with serving(profile=STORES) as server:
         answer = await server.raw("POST", path, tree)
         assert answer.status_code == 201, answer.text
-        effect = STORED.replace("no effect", "little effect") if "volumes" in place else STORED
+        is_little = place.endswith("persistentVolumeClaim")
+        effect = STORED.replace("no effect", "little effect") if is_little else STORED
         assert warnings(answer) == [shown(place, effect.format(reason))]
         assert f'"{place.rpartition(".")[2]}"' in answer.text
         labels = {"metadata": {"labels": {"a": "b"}}}
@@ -309,6 +316,22 @@ async def test_stored_field_without_effect_is_warned_about_once(path, tree, plac
         answer = await server.raw("PATCH", f"{path}/{name}", labels, **merge)
         assert answer.status_code == 200
         assert warnings(answer) == []
+
+
+async def test_workload_aware_scheduling_of_jobs_is_dropped_with_its_gate():
+    """Otherwise a Job whose pods are to start together would wait for that in vain, in silence."""
+    wanted = job(scheduling={"schedulingPolicy": {"basic": {}}})
+    daily = {"schedule": "0 * * * *", "jobTemplate": {"spec": wanted["spec"]}}
+    async with serving() as server:
+        for path, tree, place in (
+            (f"{BATCH}/jobs", wanted, "spec.scheduling"),
+            (f"{BATCH}/cronjobs", named("d", {"metadata": {}, "spec": daily}),
+             "spec.jobTemplate.spec.scheduling"),
+        ):  # fmt: skip
+            answer = await server.raw("POST", path, tree)
+            assert answer.status_code == 201, answer.text
+            assert warnings(answer)[0] == shown(place, DROPPED.format("WorkloadWithJob"))
+            assert '"scheduling"' not in answer.text
 
 
 async def test_workloads_with_defaults_get_no_warning():

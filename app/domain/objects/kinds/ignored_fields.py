@@ -16,7 +16,9 @@ from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 
 _POD = ("evictionResponders", "readinessGates", "schedulingGroup")
-_VOLUMES = ("ephemeral", "persistentVolumeClaim")
+_CLAIMED = ("ephemeral", "persistentVolumeClaim")
+_DISKS = ("awsElasticBlockStore", "gcePersistentDisk", "iscsi", "rbd")
+_VOLUMES = (*_CLAIMED, *_DISKS)
 _ASKED = frozenset((*_POD, "volumes"))
 _RESTARTS = ("restartPolicy", "restartPolicyRules")
 """Fields of containers; an init container with a policy is a sidecar, which is emulated."""
@@ -29,6 +31,7 @@ _REASONS: Mapping[str, str] = {
     "schedulingGroup": "PodGroups are not emulated",
     "ephemeral": "no controller makes the claim, and no node is refused for it",
     "persistentVolumeClaim": "no node is refused for the volume of the claim",
+    **dict.fromkeys(_DISKS, "no node is refused for a disk that another pod on it has"),
     "nodeAllocatableResources": "devices take nothing of their node's resources",
     "skipNodeOperations": "allocation results get no copy of it",
     "podPreemptionPolicy": "pods are never resized",
@@ -91,7 +94,7 @@ def warnings(
 
 def _effect(name: str) -> str:
     """The effect of a field; claims of volumes may keep a pod waiting (A18)."""
-    return "little effect" if name in _VOLUMES else "no effect"
+    return "little effect" if name in _CLAIMED else "no effect"
 
 
 def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str, str]]:

@@ -3,7 +3,8 @@
 They are dropped on create, and on update unless the old object already uses the feature: then all
 its fields are kept. The tree is changed in place; the caller owns it. Parity: objects.md 12;
 KEP-5027 for patches; Kubernetes' API reference for `derivedAttributes`, its list of feature gates
-for `compatibilityGroups`; and `schedulingGroup`, which a 1.36.2 server was seen to drop.
+for `compatibilityGroups`, its page of Jobs for `scheduling`; and `schedulingGroup`, which a 1.36.2
+server was seen to drop.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,11 +76,18 @@ POD_SPECS: Mapping[str, tuple[str, ...]] = {
 }
 """The path of the pod spec in each kind that has one."""
 
+_JOB_SPECS: Mapping[str, tuple[str, ...]] = {
+    "Job": ("spec",),
+    "CronJob": ("spec", "jobTemplate", "spec"),
+}
+"""The path of the spec of a Job in each kind that has one."""
+
 _CLASS_FIELDS: tuple[_Row, ...] = ((("DRAExtendedResource",), "", ("extendedResourceName",)),)
 _PATCH_FIELDS: tuple[_Row, ...] = (
     (("DRAAdminControlledDeviceAttributes",), "", ("attributes", "capacity")),
 )
 _POD_FIELDS: tuple[_Row, ...] = ((("GenericWorkload",), "", ("schedulingGroup",)),)
+_JOB_FIELDS: tuple[_Row, ...] = (*_POD_FIELDS, (("WorkloadWithJob",), "job", ("scheduling",)))
 
 
 def drop_disabled(
@@ -205,6 +213,16 @@ def _shown(*path: str) -> Callable[[str], str]:
     return lambda _: ".".join(path)
 
 
+def _job_places(kind: str) -> _Places:
+    """A function that returns the spec of a Job for the place `job`, else that of its pods."""
+    job, pod = _inside(*_JOB_SPECS[kind]), _inside(*POD_SPECS[kind])
+    return lambda tree, place: (job if place == "job" else pod)(tree, place)
+
+
+def _job_path(kind: str) -> Callable[[str], str]:
+    return lambda place: ".".join(_JOB_SPECS[kind] if place == "job" else POD_SPECS[kind])
+
+
 _SLICE_PATHS = {
     "spec": "spec",
     "device": "spec.devices[]",
@@ -229,6 +247,7 @@ _ROWS: Mapping[str, tuple[_Row, ...]] = {
     "DeviceClass": _CLASS_FIELDS,
     "ResourceSlicePatch": _PATCH_FIELDS,
     **dict.fromkeys(POD_SPECS, _POD_FIELDS),
+    **dict.fromkeys(_JOB_SPECS, _JOB_FIELDS),
 }
 _PLACES: Mapping[str, tuple[_Places, Callable[[str], str]]] = {
     "ResourceSlice": (_slice_places, _SLICE_PATHS.__getitem__),
@@ -237,5 +256,6 @@ _PLACES: Mapping[str, tuple[_Places, Callable[[str], str]]] = {
     "DeviceClass": (_inside("spec"), _shown("spec")),
     "ResourceSlicePatch": (_inside("spec", "devices"), _shown("spec", "devices")),
     **{kind: (_inside(*path), _shown(*path)) for kind, path in POD_SPECS.items()},
+    **{kind: (_job_places(kind), _job_path(kind)) for kind in _JOB_SPECS},
 }
 """The parts that can contain gated fields, and their names in warnings, by kind."""
