@@ -486,7 +486,7 @@ def _reading(source: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _writing(target: Path | None) -> Iterator[IO[bytes]]:
-    if target is None:
+    if target is None or str(target) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return

@@ -87,9 +87,7 @@ def file_option(*names: str, help: str) -> Any:
 
 
 def _no_form(file: Path | None) -> Path | None:
-    """The file. Raises InputError for the name of a format, and for that of a standard stream."""
-    if str(file) == "-":
-        raise InputError("it is no file", place="-o -", cure="name a file, or /dev/stdout")
+    """The file. Raises InputError for the name of a format."""
     if str(file) in {*Output}:
         raise InputError(
             f"-o is the file to write here, and {str(file)!r} is an output format",
@@ -143,6 +141,8 @@ def prepare() -> None:
 
 def check_free(path: Path, *, force: bool) -> None:
     """Raise InputError for an output that would overwrite a file without `force`, or a folder."""
+    if str(path) == "-":
+        raise InputError("it is no file", place="-o -", cure="name a file, or /dev/stdout")
     if path.is_dir():
         raise InputError("it is a folder", place=str(path), cure="name a new file")
     if path.is_file() and not force:

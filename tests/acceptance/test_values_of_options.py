@@ -117,3 +117,5 @@ def test_answers_take_the_place_of_their_questions_only_when_all_are_there(tmp_p
     assert redra("allocate", lines, "-o", lines) == (ExitCode.DONE, "", "")
     assert [json.loads(line)["name"] for line in lines.read_text().splitlines()] == ["a"]
     assert [*tmp_path.iterdir()] == [lines]
+    assert redra("allocate", "-", "-o", "-", stdin=question, folder=tmp_path)[0] == ExitCode.DONE
+    assert [*tmp_path.iterdir()] == [lines]

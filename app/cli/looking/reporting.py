@@ -61,7 +61,8 @@ def report(
     place = source.history(named)
     suffix = "html" if format is ReportFormat.HTML else "json"
     target = file or Path(f"{place}.{suffix}")
-    console.check_free(target, force=force)
+    if str(target) != "-":
+        console.check_free(target, force=force)
     if format is ReportFormat.HTML:
         answer = source.ask("report", history=named, at=at, is_page=True)
     else:
