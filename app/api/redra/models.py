@@ -222,7 +222,9 @@ class Why(Model):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    subject: str
+    subject: str = Field(
+        description="Kind in the singular and in lower case, as in `-o name`, and name"
+    )
     outcome: str
     revision: int
     text: str
