@@ -293,6 +293,13 @@ class Settings(GroupedSettings):
     diffs_at_once_max: int = setting(1, ge=1, description="Comparisons that are made at a time")
     timelines_at_once_max: int = setting(4, ge=1, description="Timelines that are read at a time")
 
+    demo_seconds: float = setting(
+        30.0,
+        gt=0,
+        description="Longest wait of `redra demo` for a state, for an answer of its server and for "
+        "the end of that",
+    )
+
     # Allocation and explanation
     summary_bytes_max: int = setting(4_096, ge=1024, description="Size of a decision's summary")
     summary_nodes_max: int = setting(

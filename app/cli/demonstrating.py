@@ -18,8 +18,11 @@ from app.domain.errors import InputError
 from app.domain.values import condition_types
 from app.domain.values.fields import core, meta
 
-SETTLE_SECONDS = 30.0
-STOP_SECONDS = 20.0
+FILES = (
+    "01-nodes.yaml", "02-classes.yaml", "03-gpu-slices.yaml", "04-tpu-slices.yaml",
+    "05-templates.yaml", "06-pods.yaml", "07-more-pods.yaml", "08-taint-rule.yaml",
+)  # fmt: skip
+"""The manifests of the example cluster, in the order in which they are applied."""
 
 PATHS = {
     "Namespace": "/api/v1/namespaces",
@@ -40,10 +43,11 @@ class DemoFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoServer:
-    """A running `redra up`: its URL and its folder."""
+    """A running `redra up`: its URL, its folder, and for how long it is waited for."""
 
     url: str
     data: Path
+    seconds: float
 
     def request(self, method: str, path: str, body: object = None) -> Any:
         """One request with JSON both ways."""
@@ -58,11 +62,15 @@ class DemoServer:
             headers={"Content-Type": "application/json", "Accept": "application/json"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
+            with urllib.request.urlopen(  # noqa: S310 - as above
+                request, timeout=self.seconds
+            ) as answer:
                 return json.loads(answer.read())
         except urllib.error.HTTPError as refusal:
             text = refusal.read().decode(errors="replace")
             raise DemoFailed(f"{method} {path} was refused: {text}") from refusal
+        except OSError as problem:
+            raise DemoFailed(f"{method} {path} was not answered: {problem}") from problem
 
 
 def register(root: typer.Typer) -> None:
@@ -80,18 +88,21 @@ def demo(
     The command creates everything in a temporary folder and removes it at the end. The exit code is
     1 if any step disagrees.
     """
-    if not examples.is_dir():
+    from app.bootstrap import process_settings
+
+    if missing := [name for name in FILES if not (examples / name).is_file()]:
         raise InputError(
             "the example manifests are missing",
-            place=str(examples),
+            place=str(examples / missing[0] if examples.is_dir() else examples),
             cure="run the command in a clone of the repository",
         )
+    seconds = process_settings.settings().demo_seconds
     started = time.monotonic()
     try:
         import tempfile
 
         with tempfile.TemporaryDirectory(prefix="redra-demo-") as folder:
-            _run(Path(folder), examples)
+            _run(Path(folder), examples, seconds)
     except DemoFailed as failure:
         console.complain(f"the demo failed: {failure}")
         exit_codes.conclude(ExitCode.NO)
@@ -99,21 +110,22 @@ def demo(
     console.say(f"\nAll steps agree ({time.monotonic() - started:.0f} s).")
 
 
-def _run(folder: Path, examples: Path) -> None:
+def _run(folder: Path, examples: Path, seconds: float) -> None:
     data = folder / "data"
-    with _serving(data) as server:
+    *cluster, pods_file, more_pods, rule = FILES
+    with _serving(data, seconds) as server:
         _heading("A cluster from nothing")
-        for name in ("01-nodes", "02-classes", "03-gpu-slices", "04-tpu-slices", "05-templates"):
-            _apply(server, examples / f"{name}.yaml")
+        for name in cluster:
+            _apply(server, examples / name)
         _heading("Pods arrive until some cannot be scheduled")
-        _apply(server, examples / "06-pods.yaml")
-        _apply(server, examples / "07-more-pods.yaml")
+        _apply(server, examples / pods_file)
+        _apply(server, examples / more_pods)
         pods = _wait(server, "every pod is scheduled or unschedulable", _is_settled)
         bound, pending = _split(pods)
         console.say(f"{len(bound)} pods are scheduled, {len(pending)} wait: {', '.join(pending)}")
         _check(bool(bound) and bool(pending), "some pods are scheduled and some are not")
         _heading("The GPUs of a node are taken out of service")
-        _apply(server, examples / "08-taint-rule.yaml")
+        _apply(server, examples / rule)
         after = _wait(
             server, "tainted pods are evicted", lambda now: len(_split(now)[0]) < len(bound)
         )
@@ -138,7 +150,7 @@ def _run(folder: Path, examples: Path) -> None:
 
 
 @contextmanager
-def _serving(data: Path) -> Iterator[DemoServer]:
+def _serving(data: Path, seconds: float) -> Iterator[DemoServer]:
     command = child_processes.command("up", "--listen", "127.0.0.1:0", "--data", str(data))
     process = subprocess.Popen(  # noqa: S603 - our own program
         command, stdout=subprocess.PIPE, text=True
@@ -149,14 +161,19 @@ def _serving(data: Path) -> Iterator[DemoServer]:
         if "redra serves at " not in line:
             raise DemoFailed("`redra up` ended before it served")
         console.say(line.strip())
-        yield DemoServer(url=line.split()[-1], data=data)
+        yield DemoServer(url=line.split()[-1], data=data, seconds=seconds)
         process.terminate()
-        code = process.wait(timeout=STOP_SECONDS)
+        try:
+            code = process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired as late:
+            raise DemoFailed(f"after {seconds:g} s `redra up` has not stopped") from late
         _check(code == 0, f"`redra up` stops cleanly (exit code {code})")
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def _apply(server: DemoServer, path: Path) -> None:
@@ -172,13 +189,13 @@ def _apply(server: DemoServer, path: Path) -> None:
 def _wait(
     server: DemoServer, what: str, is_done: Callable[[list[dict[str, Any]]], bool]
 ) -> list[dict[str, Any]]:
-    deadline = time.monotonic() + SETTLE_SECONDS
+    deadline = time.monotonic() + server.seconds
     while time.monotonic() < deadline:
         pods: list[dict[str, Any]] = server.request("GET", "/api/v1/namespaces/lab/pods")["items"]
         if is_done(pods):
             return pods
         time.sleep(0.1)
-    raise DemoFailed(f"after {SETTLE_SECONDS:.0f} s this is still not true: {what}")
+    raise DemoFailed(f"after {server.seconds:g} s this is still not true: {what}")
 
 
 def _is_settled(pods: list[dict[str, Any]]) -> bool:
