@@ -324,8 +324,11 @@ async def migrate(
     """
     async with AsyncExitStack() as stack:
         url = (await _database_place(settings, stack, note, make=True)).url
-        if revision == schema.BASE and (names := await schema.history_names(url)):
-            allow(names)
+        if revision == schema.BASE:
+            async with reader.owner_connection(url, database_bounds(settings)) as connection:
+                names = await schema.history_names(connection)
+            if names:
+                allow(names)
         return await _migrate(settings, url, revision)
 
 
@@ -335,6 +338,7 @@ async def _migrate(settings: Settings, url: str, revision: str = "head") -> str:
         revision=revision,
         reader=settings.reader_url,
         reader_statement_seconds=settings.sql_timeout_seconds,
+        bounds=database_bounds(settings),
     )
 
 
@@ -364,6 +368,7 @@ def database_bounds(settings: Settings) -> DatabaseBounds:
     """The bounds of a process's connections."""
     return DatabaseBounds(
         connections_max=settings.connections_max,
+        connect_seconds=settings.connect_timeout_seconds,
         acquire_seconds=settings.connect_timeout_seconds,
         lock_seconds=settings.lock_timeout_seconds,
         statement_seconds=settings.statement_timeout_seconds,

@@ -1,6 +1,7 @@
 """Is the migrated schema what the code declares, in both directions and from every state?"""
 
 import secrets
+import socket
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -16,8 +17,10 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from app.adapters.postgres import migrating, schema, statements, tables
-from app.adapters.postgres.database import open_database
+from app.adapters.postgres.database import DatabaseBounds, open_database
+from app.bootstrap import stores
 from app.domain.errors import InputError, LogUnavailable, WrongDatabase
+from app.settings import read
 from tests.conftest import say, with_database
 
 pytestmark = pytest.mark.database
@@ -286,3 +289,17 @@ async def test_server_that_does_not_answer_is_named():
 async def test_unknown_revision_is_refused_in_words(database_url: str):
     with pytest.raises(InputError, match="no schema revision '0042'"):
         await migrating.migrate(database_url, revision="0042")
+
+
+async def test_database_that_does_not_answer_is_waited_for_as_the_settings_say():
+    """It takes connections and says nothing, as a machine that hangs does."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://redra@127.0.0.1:{silent.getsockname()[1]}/redra"
+        settings = read({}, environment={"REDRA_CONNECT_TIMEOUT_SECONDS": "0.05"})
+        bounds = stores.database_bounds(settings)
+        with anyio.fail_after(DatabaseBounds().connect_seconds):
+            with pytest.raises(LogUnavailable):
+                await migrating.migrate(url, bounds=bounds)
+            with pytest.raises(LogUnavailable):
+                async with open_database(url, bounds):
+                    pass

@@ -1,13 +1,11 @@
 """Migration of a database to a revision of the schema, and the rights of the reading role."""
 
-import anyio
 import asyncpg
 
 from app.adapters.postgres import reader as readers
 from app.adapters.postgres import schema
+from app.adapters.postgres.database import DatabaseBounds
 from app.domain.errors import WrongDatabase
-
-_CHECK_SECONDS = 10.0
 
 
 async def migrate(
@@ -17,6 +15,7 @@ async def migrate(
     lock_timeout_seconds: float = 60.0,
     reader: str = "",
     reader_statement_seconds: float = 60.0,
+    bounds: DatabaseBounds = DatabaseBounds(),
 ) -> str:
     """Upgrade (or, to an older `revision`, downgrade) the database; returns its new revision.
 
@@ -28,7 +27,7 @@ async def migrate(
     another migration takes longer than the lock timeout.
     """
     if revision == "head":
-        async with readers.owner_connection(url) as connection:
+        async with readers.owner_connection(url, bounds) as connection:
             if await _is_newest(connection):
                 await readers.prepare_on(
                     connection, url, named=reader, statement_seconds=reader_statement_seconds
@@ -41,14 +40,15 @@ async def migrate(
         url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
     )
     if stands == schema.newest():
-        await readers.prepare(url, named=reader, statement_seconds=reader_statement_seconds)
+        await readers.prepare(
+            url, named=reader, statement_seconds=reader_statement_seconds, bounds=bounds
+        )
     return stands
 
 
 async def _is_newest(connection: asyncpg.Connection) -> bool:
     try:
-        with anyio.fail_after(_CHECK_SECONDS):
-            await schema.check(connection)
+        await schema.check(connection)
     except WrongDatabase:
         return False
     return True

@@ -23,6 +23,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
+from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
@@ -128,25 +129,33 @@ def relations() -> list[str]:
     return sorted({*SHARED, *(view_name(table.name) for table in VIEW_TABLES)})
 
 
-async def prepare(url: str, *, named: str = "", statement_seconds: float = 60.0) -> None:
+async def prepare(
+    url: str,
+    *,
+    named: str = "",
+    statement_seconds: float = 60.0,
+    bounds: DatabaseBounds = DatabaseBounds(),
+) -> None:
     """Give the reader its rights if they are missing; create the role where that is allowed.
 
     `url` is the owner's address. `named` is the address of a reader in the settings: this role is
     given the rights, but not created. A database that cannot create roles is left without a reader.
     """
-    async with owner_connection(url) as connection:
+    async with owner_connection(url, bounds) as connection:
         await prepare_on(connection, url, named=named, statement_seconds=statement_seconds)
 
 
 @asynccontextmanager
-async def owner_connection(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def owner_connection(url: str, bounds: DatabaseBounds) -> AsyncIterator[asyncpg.Connection]:
     """A connection of the owner, closed after the block. Raises LogUnavailable."""
     with translated():
-        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=60.0)
+        connection = await asyncpg.connect(
+            url, timeout=bounds.connect_seconds, command_timeout=bounds.statement_seconds
+        )
         try:
             yield connection
         finally:
-            await connection.close(timeout=5.0)
+            await connection.close(timeout=bounds.close_seconds)
 
 
 async def prepare_on(

@@ -16,7 +16,6 @@ import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres.names import view_name
-from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
 from projections.tables import ALL as VIEW_TABLES
 
@@ -53,16 +52,12 @@ WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
 _FILE = re.compile(r"m(\d{4})_\w+\.py")
 
 
-async def history_names(url: str) -> list[str]:
+async def history_names(connection: asyncpg.Connection) -> list[str]:
     """The names of all histories; none when the database has no such table."""
-    with translated():
-        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=10.0)
-        try:
-            return [row["name"] for row in await connection.fetch(HISTORY_NAMES)]
-        except asyncpg.UndefinedTableError:
-            return []
-        finally:
-            await connection.close(timeout=5.0)
+    try:
+        return [row["name"] for row in await connection.fetch(HISTORY_NAMES)]
+    except asyncpg.UndefinedTableError:
+        return []
 
 
 async def check(connection: PoolConnectionProxy | asyncpg.Connection) -> None:
