@@ -249,11 +249,11 @@ def complain(text: str) -> None:
 
 
 def _write_line(line: str) -> None:
-    """Write to standard error. A broken pipe there does not affect the work or the exit code."""
+    """Write to standard error. Work and exit code do not depend on whether anything takes it."""
     try:
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
-    except BrokenPipeError:
+    except OSError:
         silence(sys.stderr)
 
 

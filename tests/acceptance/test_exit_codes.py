@@ -253,6 +253,17 @@ def test_answer_that_cannot_be_written_is_told(line: list[str]) -> None:
     assert done.stderr == "redra: the answer cannot be written: No space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_message_that_cannot_be_written_changes_no_exit_code() -> None:
+    """Standard error may be a file on a disk that is full."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [shared_program(), "lint", "no-such-file"],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=full, text=True, timeout=120,
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (ExitCode.UNUSABLE, "")
+
+
 UNWRITTEN = {
     "bundle": "export prod -o {out}/made",
     "watch": "export prod --as watch -o {out}/made",
