@@ -9,8 +9,10 @@ import pytest
 
 from app.adapters import whole_files
 from app.cli.exit_codes import ExitCode
+from tests import draws
+from tests.acceptance.test_exit_codes import OF_HISTORIES
 from tests.acceptance.test_moments_of_commands import commands, required
-from tests.command_line import redra
+from tests.command_line import database_running, redra
 
 OPTIONS = [
     (front, command, option)
@@ -119,3 +121,65 @@ def test_answers_take_the_place_of_their_questions_only_when_all_are_there(tmp_p
     assert [*tmp_path.iterdir()] == [lines]
     assert redra("allocate", "-", "-o", "-", stdin=question, folder=tmp_path)[0] == ExitCode.DONE
     assert [*tmp_path.iterdir()] == [lines]
+
+
+LASTING = {"up", "work", "project", "serve-replay", "watch-over", "demo", "record"}
+"""Commands that go on for as long as nothing is wrong."""
+
+SLOW = {"minimise", "rehearse", "report", "sweep"}
+"""Commands that work for seconds; most values mean nothing else to them than to the others."""
+
+ODD = {
+    "a name": "nope", "a number": "-1", "a separator": ",", "line ends": "a\nb",
+    "a long text": "x" * 3_000, "a folder": ".", "a pair": "a=b=c", "zero": "0",
+    "an endless number": "nan", "a large number": "9" * 30,
+}  # fmt: skip
+FIRST = "diff --within"
+WORDS = {
+    "cel": "cel true --history {}", "lint": "lint --history {}", "histories": "histories",
+    "fleet": "fleet --profile small --show", "profiles": "profiles", "migrate": "migrate",
+    "allocate": "allocate lines", "import": "import lines --history made",
+    "histories create": "histories create made", "incidents list": "incidents list",
+    "incidents show": "incidents show c1", "incidents run": "incidents run c1",
+}  # fmt: skip
+
+
+CASES = {
+    f"{' '.join(front)} {option.opts[0]}": (front, option)
+    for front, _, option in OPTIONS
+    if front[0] not in LASTING | SLOW
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("options") / "data"
+    with database_running(folder, recorded=True):
+        yield folder
+
+
+@pytest.mark.database
+@pytest.mark.parametrize(
+    "case", [case if case == FIRST else draws.repeated(case) for case in CASES]
+)
+def test_odd_values_are_refused_in_a_line_or_have_an_answer(
+    data: Path, tmp_path: Path, case: str
+) -> None:
+    """What a command does not handle, it raises here."""
+    front, option = CASES[case]
+    (tmp_path / "lines").write_text('{"name":"a"}\n')
+    name = " ".join(front)
+    words = (WORDS.get(name) or OF_HISTORIES[name]).replace("{out}", "out").split()
+    words = [word.replace("{}", "prod") for word in words]
+    for each in set(words) & {*option.opts}:
+        del words[words.index(each) : words.index(each) + 2]
+    for value in ODD.values():
+        given = [*words[: len(front)], f"{option.opts[0]}={value}", *words[len(front) :]]
+        before = {*tmp_path.iterdir()}
+        code, out, error = redra(*given, folder=tmp_path, REDRA_DATA=str(data))
+        assert code in {*ExitCode} - {ExitCode.DEFECT, ExitCode.INTERRUPTED}, value
+        if code in (ExitCode.UNUSABLE, ExitCode.NO_ANSWER):
+            said = [line for line in error.splitlines() if not line.startswith(("Usage", "Try"))]
+            assert (out, 1 <= len([*filter(None, said)]) <= 2) == ("", True), said
+            # A new folder of data stays, and has what the next import needs.
+            assert {*tmp_path.iterdir()} == before or option.opts[0] == "--data", value
