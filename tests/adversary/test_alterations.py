@@ -238,6 +238,11 @@ FEW: list[Row] = [
     ("a-quickstart", "namespaces_at_level_metadata", "decide"),
     ("e-taints", "replicasets_at_level_request", "decide"),
     ("a-quickstart", "later_device_than_the_first_and_namespaces_named_only", "decide"),
+    ("a-quickstart", "kubelet_asks_for_another_phase", "decide"),
+    ("a-quickstart", "claim_of_a_pod_asked_by_another_name", "verify"),
+    ("e-taints", "pod_asked_with_another_template", "verify"),
+    ("j-api-versions", "patches_of_newer_clients", "decide"),
+    ("a-quickstart", "webhook_labels_pods", "verify"),
 ]
 """Some rows of each family that together take a few seconds."""
 

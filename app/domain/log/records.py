@@ -235,7 +235,9 @@ class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         of_what = f" at version {self.version}" if self.version else ""
         how = "differently" if self.version else "in ways that do not fit"
-        return f"{self.first} and {self.second} show {self.key}{of_what} {how}: {self.path}"
+        is_one = self.first == self.second
+        who = f"{self.first} shows" if is_one else f"{self.first} and {self.second} show"
+        return f"{who} {self.key}{of_what} {how}: {self.path}"
 
 
 def join_losses(first: Iterable[Loss], second: Iterable[Loss]) -> tuple[Loss, ...]:

@@ -11,6 +11,7 @@ from app.adapters.history.audit import event as audit_event
 from app.adapters.history.audit import mapping
 from app.adapters.history.audit.event import AuditEvent, ObjectRef
 from app.adapters.history.audit.mapping import RequestOutcome
+from app.adapters.history.joining import contradictions
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -69,9 +70,12 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         except InputError as problem:
             notes.refuse(problem)
             continue
-        for record in records:
+        for matched in records:
             index += 1
-            yield _placed(record, event, times, position, (number, index), state)
+            record = _placed(matched, event, times, position, (number, index), state)
+            if matched[0].unlike:
+                notes.contradict(contradictions.of_answer(record, matched[0].unlike))
+            yield record
     if seen and not index:
         raise InputError(
             f"in its {counts.of(seen, 'event')} there are only reads, or stages without an "
@@ -224,6 +228,8 @@ def _placed(
 def _losses(outcome: RequestOutcome, event: AuditEvent, *, has_time: bool) -> tuple[Loss, ...]:
     """The losses of a record. Servers write the microseconds of a time also where they are zero."""
     losses = {*outcome.losses}
+    if outcome.unlike:
+        losses.add(Loss.IMMUTABLE)
     if not has_time:
         losses.add(Loss.NO_TIME)
     elif event.stage_timestamp and "." not in event.stage_timestamp:

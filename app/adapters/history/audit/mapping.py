@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from app.adapters.history import kinds
-from app.adapters.history.audit import envelopes
+from app.adapters.history.audit import envelopes, request_values
 from app.adapters.history.audit.event import AuditEvent, ObjectRef, as_object
 from app.adapters.history.joining import effects
 from app.domain.log.records import (
@@ -45,7 +45,8 @@ class RequestOutcome:
 
     `is_after` places it after the last known version of its key, because it has no version of its
     own; `floor` is a version that it certainly follows. `upon` and `meant` are the version and the
-    uid that the request names, `sent` is the patch that it answers.
+    uid that the request names, `sent` is the patch that it answers. `unlike` is the path of a value
+    that the request gives and the answer shows as another one.
     """
 
     op: Op
@@ -62,6 +63,7 @@ class RequestOutcome:
     upon: str = ""
     meant: Uid = NO_UID
     sent: PatchedEffect | None = None
+    unlike: str = ""
     message: str = ""
 
 
@@ -100,15 +102,19 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
         return [_conditional(event, _deleted(event, reference, response))]
     if reference.subresource == "scale":
         return [_scaled(response)]
-    request = as_object(event.request()) if event.verb in ("update", "patch") else None
+    request = as_object(event.request())
     if request is None:
         return [_written(event, response)]
+    unlike = request_values.changed(event, request, response)
+    if event.verb == "create":
+        return [replace(_written(event, response), unlike=unlike)]
     sent = None
     if event.verb == "patch":
         sent = PatchedEffect(media_type=infer_patch_type(event, request)[0], body=request)
     # The version in a request is the only one that it may change, and the uid the only object.
     upon, meant = meta.resource_version(request), meta.uid(request)
-    return [replace(_written(event, response), upon=upon, meant=meant, sent=sent)]
+    outcome = _written(event, response)
+    return [replace(outcome, upon=upon, meant=meant, sent=sent, unlike=unlike)]
 
 
 def _conditional(event: AuditEvent, outcome: RequestOutcome) -> RequestOutcome:

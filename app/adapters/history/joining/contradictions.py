@@ -93,6 +93,11 @@ def of_meant(before: Record, record: Record) -> Contradiction:
     return _between(before, record, path)
 
 
+def of_answer(record: Record, path: str) -> Contradiction:
+    """The contradiction that a request gives another value than its own answer shows."""
+    return _between(record, record, f"{path}, to which the request gives another value")
+
+
 def of_binding(first: Record, record: Record) -> Contradiction:
     """The contradiction that a pod was bound twice."""
     return _between(first, record, "spec.nodeName, which is set once")
