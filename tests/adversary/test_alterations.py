@@ -243,6 +243,7 @@ FEW: list[Row] = [
     ("e-taints", "pod_asked_with_another_template", "verify"),
     ("j-api-versions", "patches_of_newer_clients", "decide"),
     ("a-quickstart", "webhook_labels_pods", "verify"),
+    ("e-taints", "loses_verb_update", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

@@ -162,6 +162,13 @@ class Omissions:
         return self.lost.has_any or self.lacks_rules or is_left
 
     @property
+    def verb(self) -> str:
+        """The reason why any change may be unrecorded, or empty: no line is of a whole verb."""
+        if self._lacks_updates:
+            return _NO_UPDATES
+        return _NO_PATCHES if self._left_out.patches and self.lost.has_any else ""
+
+    @property
     def _lacks_updates(self) -> bool:
         """Whether nothing was updated, though a later line or a bound pod with claims shows it.
 
@@ -187,10 +194,8 @@ class Omissions:
         """
         if is_of_content:
             return ""
-        if self._lacks_updates:
-            return _NO_UPDATES
-        if self._left_out.patches and self.lost.has_any:
-            return _NO_PATCHES
+        if self.verb:
+            return self.verb
         if self.lacks_rules:
             return _NO_RULES
         if self._lacks_a_node:

@@ -115,7 +115,9 @@ def sure_of(recording: Recording, early: Iterable[Early]) -> Iterator[Early]:
         read, uids = dependence.of_act(each.step, recording.trace)
         about = {each.key, *(keys[uid] for uid in uids & keys.keys())}
         is_sure = dependence.is_because_of(each.step, each.cause, recording.trace)
-        if is_sure or not recording.lacks.about(uids, about, each.came, each.caused, read):
+        lacks = recording.lacks
+        is_unread = bool(lacks.omissions.verb)
+        if is_sure or not (is_unread or lacks.about(uids, about, each.came, each.caused, read)):
             yield each
 
 

@@ -160,6 +160,7 @@ def test_log_without_updates_decides_nothing_once_a_pod_with_claims_is_bound():
     claims = [{"name": "gpu", "resourceClaimName": "c"}]
     made.note(line(4, verb="create", spec={"nodeName": "n1", "resourceClaims": claims}), at(4))
     assert "no update" in before(made, 9)
+    assert "no update" in made.verb
 
 
 def test_rules_that_an_eviction_shows_leave_everything_undecided():
