@@ -350,3 +350,28 @@ for _accident in (
     _beside("later_device_than_the_first", _accident, (QUICKSTART, TAINTS))
     _beside("device_in_two_claims", _accident, (QUICKSTART,))
 _beside("device_in_two_claims", "loses_all_about_one_node", (QUICKSTART,))
+
+
+def _event_lost(log: Log, reason: str) -> None:
+    number = log.first(
+        "create", "events", code=201, where=lambda line: line["responseObject"]["reason"] == reason
+    )
+    del log.lines[number]
+
+
+@alteration("unlucky", TAINTS, verify=SAME, decide=NOT_BLAMED)
+def event_of_a_placement_lost(log: Log) -> None:
+    """The line of one Event is lost, or its client dropped it: Events are sent at best effort."""
+    _event_lost(log, "Scheduled")
+
+
+@alteration("unlucky", TAINTS, verify=SAME, decide=NOT_BLAMED)
+def event_of_a_refusal_lost(log: Log) -> None:
+    """The same of a pod that fits nowhere, whose condition gives the reason as well."""
+    _event_lost(log, "FailedScheduling")
+
+
+@alteration("unlucky", TAINTS, verify=SAME, decide=NOT_BLAMED)
+def event_of_an_eviction_lost(log: Log) -> None:
+    """The same of a pod that is evicted, whose condition and deletion say so as well."""
+    _event_lost(log, "DeviceTaintManagerEviction")
