@@ -162,10 +162,11 @@ NODE = ObjectKey("", "nodes", "", "n")
 
 
 class LostLine:
-    """A recording that lost one line, about an object at an instant, or about a whole kind."""
+    """A recording that lost one line about an object at an instant, a whole kind, or a verb."""
 
-    def __init__(self, key=None, at=0, kinds=""):
+    def __init__(self, key=None, at=0, kinds="", verb=""):
         self.kinds = kinds
+        self.omissions = SimpleNamespace(verb=verb)
         self._key, self._at = key, at
 
     def about(self, uids, keys, since, until, read):
@@ -189,6 +190,9 @@ class LostLine:
         (LostLine(earliness.POD, earliness.instant(16)), EventType.OBJECT_UPDATED, True),
         (LostLine(NODE, earliness.instant(12)), EventType.OBJECT_UPDATED, True),
         (LostLine(), EventType.OBJECT_UPDATED, True),
+        # A change that no line shows may be the reason where no line is of a whole verb.
+        (LostLine(verb="no update"), EventType.OBJECT_UPDATED, False),
+        (LostLine(verb="no update"), None, True),
     ],
 )
 def test_act_before_its_reason_is_sure_unless_the_reason_may_be_in_a_lost_line(
