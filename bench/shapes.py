@@ -8,7 +8,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -51,6 +50,7 @@ class Followed:
     gone: dict[str, float] = field(default_factory=dict)
     claims_gone: int = 0
     changed: anyio.Event = field(default_factory=anyio.Event)
+    awaited: dict[str, anyio.Event] = field(default_factory=dict)
 
     def fold(self, event: Event) -> None:
         """Note the first time of each."""
@@ -62,8 +62,15 @@ class Followed:
             self.gone[name] = now
         elif name not in self.running and json_tree.text(event.object, "spec", "nodeName"):
             self.bound.setdefault(name, now)
+            if (waiting := self.awaited.pop(name, None)) is not None:
+                waiting.set()
             if json_tree.text(event.object, "status", "phase") == "Running":
                 self.running[name] = now
+
+    async def wait_until_bound(self, pod: str) -> None:
+        """Wait for one pod without a look at the others; who waits for all of them gives up."""
+        if pod not in self.bound:
+            await self.awaited.setdefault(pod, anyio.Event()).wait()
 
     async def wait_until(self, holds: Callable[[], bool]) -> None:
         """Wait for it; raises TimeoutError when nothing happens any more."""
@@ -165,7 +172,7 @@ async def churn(made: Cluster, count: int, name: str) -> Row:
             created = time.perf_counter()
             command = cluster.pod(pod)
             await runtime.submit(command, actor=BENCH)
-            await seen.wait_until(partial(seen.bound.__contains__, pod))
+            await seen.wait_until_bound(pod)
             waited.append(seen.bound[pod] - created)
             await runtime.submit(DeleteObject(key=command.key), actor=BENCH)
 
