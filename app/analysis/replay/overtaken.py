@@ -7,11 +7,13 @@ first pod fits here then, with devices that the second one got, its refusal was 
 instants of the two attempts are.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import accumulate
+from typing import TypeAlias
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.attempts import Try
@@ -92,6 +94,54 @@ class _Refusal:
     is_certain: bool
 
 
+_Queue: TypeAlias = list[tuple[int, str]]
+"""A heap of pods, with the negative instants of their refusals: the last refused one is first."""
+
+
+class _Queues:
+    """The queues of a scheduler by priority, with the last refusal at or below each priority.
+
+    A bound names the queue that it comes from, and may be too late: a queue loses pods without
+    notice. So a question looks at one queue, and at all only when that has lost its last one.
+    """
+
+    def __init__(self) -> None:
+        self._by_priority: dict[int, _Queue] = {}
+        self._priorities: list[int] = []
+        self._bounds: list[tuple[int, int]] = []
+
+    def add(self, priority: int, refused: Instant, pod: str) -> None:
+        """Adds a pod that was refused."""
+        index = bisect_left(self._priorities, priority)
+        if priority not in self._by_priority:
+            self._by_priority[priority] = []
+            self._priorities.insert(index, priority)
+            self._bounds.insert(index, self._bounds[index - 1] if index else (-1, priority))
+        heappush(self._by_priority[priority], (-refused, pod))
+        for place in range(index, len(self._bounds)):
+            if self._bounds[place][0] >= refused:
+                break
+            self._bounds[place] = (refused, priority)
+
+    def have(self, priority: int, refused: Instant, last_of: Callable[[_Queue], int]) -> bool:
+        """Whether a pod of no higher priority was refused later; `last_of` drops who is gone."""
+        index = bisect_right(self._priorities, priority) - 1
+        while index >= 0 and self._bounds[index][0] > refused:
+            if last_of(self._by_priority[self._bounds[index][1]]) > refused:
+                return True
+            self._look_again(last_of)
+            index = bisect_right(self._priorities, priority) - 1
+        return False
+
+    def _look_again(self, last_of: Callable[[_Queue], int]) -> None:
+        """Makes the bounds exact; queues without a pod are dropped."""
+        lasts = [(last_of(self._by_priority[each]), each) for each in self._priorities]
+        lasts = [(last, priority) for last, priority in lasts if last >= 0]
+        self._priorities = [priority for _, priority in lasts]
+        self._by_priority = {each: self._by_priority[each] for each in self._priorities}
+        self._bounds = list(accumulate(lasts, max))
+
+
 class _PlacedNext:
     """The refused pods whose next recorded attempt places them, the last refused one first.
 
@@ -102,7 +152,7 @@ class _PlacedNext:
     def __init__(self, recorded: RecordedPace) -> None:
         self._recorded = recorded
         self._later: dict[str, Instant] = {}
-        self._queues: dict[str, dict[int, list[tuple[int, str]]]] = defaultdict(dict)
+        self._queues: dict[str, _Queues] = defaultdict(_Queues)
         self._queued: dict[str, Instant] = {}
 
     def add(self, pod: str, rank: _Rank, refused: Instant) -> None:
@@ -120,20 +170,15 @@ class _PlacedNext:
         if refused is None or rank is None or self._queued.get(pod) == refused:
             return
         if self._is_next(pod):
-            queue = self._queues[rank.scheduler].setdefault(rank.priority, [])
-            heappush(queue, (-refused, pod))
+            self._queues[rank.scheduler].add(rank.priority, refused, pod)
             self._queued[pod] = refused
 
     def has_behind(self, rank: _Rank, refused: Instant) -> bool:
         """Whether one was refused later than a pod, at its scheduler, with no higher priority."""
-        queues = self._queues.get(rank.scheduler, {})
-        return any(
-            self._last_of(queue) > refused
-            for priority, queue in queues.items()
-            if priority <= rank.priority
-        )
+        queues = self._queues.get(rank.scheduler)
+        return queues is not None and queues.have(rank.priority, refused, self._last_of)
 
-    def _last_of(self, queue: list[tuple[int, str]]) -> int:
+    def _last_of(self, queue: _Queue) -> int:
         while queue:
             negative, pod = queue[0]
             if self._later.get(pod) == -negative and self._is_next(pod):

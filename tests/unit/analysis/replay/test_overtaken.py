@@ -334,7 +334,8 @@ class Crowd:
 def test_pod_may_be_first_where_one_behind_it_is_placed_next(seed) -> None:
     """Each pod is compared with each here."""
     chance = random.Random(seed)
-    ranks = [(chance.choice("ab"), chance.choice((0, 0, 5))) for _ in range(12)]
+    priorities = chance.choice(((0, 0, 5), range(-4, 8)))
+    ranks = [(chance.choice("ab"), chance.choice(priorities)) for _ in range(12)]
     crowd = Crowd(*(chance.choice(("rp", "rrp", "rprp", "rr")) for _ in ranks))
     for name, (scheduler, priority) in zip(crowd.names, ranks, strict=True):
         crowd.story.make(name, 39, schedulerName=scheduler, priority=priority)
@@ -389,6 +390,25 @@ def test_question_which_pod_may_be_first_grows_with_the_pods() -> None:
         crowd.wake()
         answers, calls = counted(lambda: [crowd.may_be_first(each) for each in range(2 * count)])
         assert answers == [False] * count + [True] * (count - 1) + [False]
+        return calls
+
+    assert asked(100) < 2.5 * asked(50)
+
+
+def test_question_which_pod_may_be_first_grows_with_the_pods_of_as_many_priorities() -> None:
+    """Each question looked at the queue of each lower priority."""
+
+    def asked(count: int) -> int:
+        crowd = Crowd(*(["rp"] * count))
+        for number, name in enumerate(crowd.names):
+            crowd.story.make(name, 39, priority=number)
+        for number in range(count):
+            crowd.refuse(number)
+        crowd.story.facts["slice"] = 100
+        crowd.wake()
+        answers, calls = counted(lambda: [crowd.may_be_first(each) for each in range(count)])
+        # All of lower priority were refused before a pod, so none is behind it.
+        assert not any(answers)
         return calls
 
     assert asked(100) < 2.5 * asked(50)
