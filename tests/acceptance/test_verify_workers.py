@@ -43,6 +43,7 @@ from app.service.replays.integrity import Attestation
 from app.service.replays.replaying import ReplayBounds
 from app.service.replays.verifying import Sharing, VerifyReport
 from tests import draws
+from tests.cluster import Cluster
 from tests.command_line import redra
 from tests.patience import PATIENCE_SECONDS
 from tests.redra_process import forked_dask_workers
@@ -560,6 +561,37 @@ async def test_kept_views_are_audited_beside_the_parts(
     altered = await verify(events, kept_bytes_max=kept_bytes_max, views=views)
     assert "view claims" in altered.chain.problem
     assert altered == await verify(events, 2, kept_bytes_max=kept_bytes_max, views=views)
+
+
+async def test_fork_goes_on_with_what_it_folded_where_views_are_audited_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The audit makes the first part shorter, so forks fold less ahead."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node("n1")
+    cluster.slice("n1", 12)
+    cluster.template()
+    for number in range(12):
+        cluster.pod(f"p{number}", template="gpu")
+        cluster.wait(2)
+    events = cluster.line.events
+
+    def begin(self: PartVerifier, part: VerifiedPart) -> None:
+        (tmp_path / f"from-{part.after}").touch()
+        begun(self, part)
+
+    begun = PartVerifier.begin
+    monkeypatch.setattr(PartVerifier, "begin", begin)
+    monkeypatch.setattr(folding_ahead, "USUAL", EVERYBODY)
+    log, info = await history_of(events)
+    views, make = MemoryViewStore(view_tables()), views_of(info.settings)
+    projector = Projector(log=log, views=views, history=info.id, make=make, bounds=FoldingBounds())
+    await projector.open()
+    await projector.catch_up()
+    together = await verify(events, 2, expected=len(events), views=views)
+    assert together == await verify(events, views=views)
+    assert len(names_in(tmp_path)) == 1
 
 
 @pytest.fixture(scope="module")

@@ -53,13 +53,13 @@ class Division:
     reduce the time to at most `worth_percent` of the time without it. Places to divide at are at
     least `apart` events apart. `ahead` is the time that other processes have to fold while the log
     is read, for each event of the history; each folds at most up to where its part would begin if
-    all parts had equal numbers of events. `beside` is what this process has to do besides its part,
-    for each event.
+    all events cost `usual`. `beside` is what this process has to do besides its part, for each
+    event.
     """
 
     load: int = 900_000
     start: int = 1_000_000
-    fold: int = 30
+    fold: int = 40
     check: int = 20
     command: int = 250
     allocate: int = 300
@@ -67,10 +67,18 @@ class Division:
     apart: int = 64
     ahead: int = 0
     beside: int = 0
+    usual: int = 100
 
     def fold_ahead(self, events: int, number: int, count: int) -> int:
-        """The events that are folded ahead for part `number` of `count`, the first one being 0."""
-        return events * number // count if self.ahead else 0
+        """The events that are folded ahead for part `number` of `count`, the first one being 0.
+
+        What this process has to do besides makes its part shorter, and others begin earlier.
+        """
+        if not self.ahead or not number:
+            return 0
+        others, share = count - 1, events * self.beside // self.usual
+        first = max(0, (events - others * share) // count)
+        return first + (events - first) * (number - 1) // others
 
     def cost_before(self, begin: "Cut", end: "Cut", number: int, count: int) -> int:
         """The cost of a part that begins there before its first check, beyond the first pass."""

@@ -140,7 +140,6 @@ def verify_ahead(
 
     `messages` are the controllers that follow the log, ranges of frames with events, then the part.
     """
-    garbage_collection.expect_large_heap()
     verifier = PartVerifier.ahead(deciders_of(history), next(messages).names)
     with garbage_collection.one_pass():
         left: list[Iterator[Sequence[Event]]] = []

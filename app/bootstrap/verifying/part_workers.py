@@ -35,7 +35,7 @@ FORKED = Division(load=0, start=300_000)
 """The costs of a fork: only modules that are loaded on first use, compiled selectors and other
 caches are made again."""
 
-AHEAD = replace(FORKED, ahead=20)
+AHEAD = replace(FORKED, ahead=30)
 """The costs of a fork that folds while this process checks the log."""
 
 _Data: TypeAlias = tuple[int, HistoryInfo, VerifiedPart]
@@ -65,10 +65,18 @@ def count_of(wanted: int) -> int:
     return wanted or (min(usable(), WORKERS_MAX) if executors.is_installed() else 1)
 
 
-def verify_part(content: _Content, data: _Data) -> PartFindings:
-    """Verify a part of the history whose events are the content."""
-    _, history, part = data
+def verify_part_elsewhere(content: bytes, data: _Data) -> PartFindings:
+    """Verify a part on a worker that is no fork of this process, and goes on after it."""
     garbage_collection.expect_large_heap()
+    return verify_part(content, data)
+
+
+def verify_part(content: _Content, data: _Data) -> PartFindings:
+    """Verify a part of the history whose events are the content.
+
+    A fork looks for garbage as seldom as the process that has made it, so not at its end either.
+    """
+    _, history, part = data
     verifier = PartVerifier(part, deciders_of(history))
     with garbage_collection.one_pass():
         for events in _pages(content):
@@ -124,6 +132,7 @@ class PartWorkers:
         self._events_count = events
         self._bounds = bounds
         self._ahead: FoldingAhead | None = None
+        self._beside = 0
 
     def __enter__(self) -> "PartWorkers":
         if self._scheduler:
@@ -160,6 +169,10 @@ class PartWorkers:
             and self._events_count >= self._bounds.events_min
             and not (self._history.is_recorded or self._history.is_fork)
         )
+
+    def expect(self, beside: int) -> None:
+        """Note what this process does besides: by as much, parts of others begin earlier."""
+        self._beside = beside
 
     def keep(self, events: Sequence[Event], kept: KeptEvents | None) -> None:
         """Keep the events for the workers; forks find those that this process keeps anyway."""
@@ -241,7 +254,9 @@ class PartWorkers:
             return self._forks.results(on_message)
         assert self._executor is not None, "workers were started"
         content, tasks = self._tasks(parts)
-        return self._executor.map(verify_part, {tasks[0].bundle: content}, tasks, on_message)
+        return self._executor.map(
+            verify_part_elsewhere, {tasks[0].bundle: content}, tasks, on_message
+        )
 
     def _new_forks(self) -> Forks:
         self._forks = Forks(
@@ -261,7 +276,7 @@ class PartWorkers:
             self._history,
             self._events_count,
             self._count,
-            self.division,
+            replace(self.division, beside=self._beside),
             self._bounds,
         )
         self._open.callback(self._ahead.close)

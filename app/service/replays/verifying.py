@@ -92,6 +92,9 @@ class Workers(Protocol):
     @property
     def count(self) -> int: ...
 
+    def expect(self, beside: int) -> None:
+        """Note, before events are kept, what this process does besides (`Division.beside`)."""
+
     def keep(self, events: Sequence[Event], kept: KeptEvents | None) -> None:
         """Take the next events of the history, in order, before any part is verified.
 
@@ -246,8 +249,11 @@ async def verify(
     lacking = uncertainty.lacking(recorded)
     switches = switches_of(rules.profile, deciders.quirks, history.settings)
     audit = await _audit(log, history, until, attestation, lacking)
+    division = replace(sharing.division, beside=0 if audit is None else audit.cost)
+    if workers is not None:
+        workers.expect(division.beside)
     ahead = FirstPass(
-        division=replace(sharing.division, beside=0 if audit is None else audit.cost),
+        division=division,
         invariants=InvariantWatch(switches, lacking),
         index=AllocationIndex(
             lacks_ends=doubts.ENDS in lacking, lacks_times=doubts.TIMES in lacking
@@ -260,8 +266,7 @@ async def verify(
     kept = KeptEvents(bounds.kept_bytes_max)
     keep = _keeping(kept, workers)
     # Other processes wait for the first pass. Alone, this one reads a long log once less with it.
-    is_alone = workers is None or workers.count == 1
-    early = audit if is_alone else None
+    early = audit if (is_alone := workers is None or workers.count == 1) else None
     consistency = await read_ahead(
         ahead, stored, early, log, history, until, bounds, keep, progress
     )

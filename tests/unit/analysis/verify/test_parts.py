@@ -58,6 +58,9 @@ class InThisProcess:
         self._shared = SharedEvents()
         self._spans: list[SharedBytes] = []
 
+    def expect(self, beside: int) -> None:
+        assert beside == 0, "no views are kept"
+
     def keep(self, events: Sequence[Event], kept: object) -> None:
         self._events.add(events)
         self._spans.append(self._shared.add(events))
@@ -486,6 +489,10 @@ def test_parts_are_ready_at_about_the_same_time(
         (Division(ahead=1), 1, 4, 25),
         (Division(ahead=1), 2, 3, 66),
         (Division(), 2, 3, 0),
+        (Division(ahead=1, beside=30, usual=100), 1, 2, 35),
+        (Division(ahead=1, beside=30, usual=100), 1, 3, 13),
+        (Division(ahead=1, beside=30, usual=100), 2, 3, 56),
+        (Division(ahead=1, beside=90, usual=30), 1, 2, 0),
     ],
 )
 def test_events_are_folded_ahead_up_to_an_equal_share(
