@@ -119,6 +119,18 @@ def test_explanations_load_nothing_that_checks_writes_or_runs_controllers() -> N
     assert of(modules, OF_WRITES) == []
 
 
+@draws.in_turn("ways")
+def test_answers_of_the_application_load_no_reader_of_a_recording() -> None:
+    program = "import sys, app.bootstrap.answers.served; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    modules = done.stdout.split()
+    assert "app.api.application" in modules
+    readers = ("app.adapters.history.formats", "app.adapters.history.joining", "cryptography")
+    assert of(modules, readers) == []
+
+
 LOAD = """
 import gc, sys
 ordinary = gc.get_threshold()

@@ -1,6 +1,7 @@
-"""The bounds of explanations and of answers about a change, from the settings."""
+"""The bounds of explanations, comparisons and answers about a change, from the settings."""
 
 from app.analysis.blast.bounds import BlastBounds
+from app.analysis.diff.sides import DiffBounds
 from app.analysis.explain.pods import ExplainBounds
 from app.settings import Settings
 
@@ -39,4 +40,13 @@ def blast_bounds(settings: Settings) -> BlastBounds:
         changes_max=settings.blast_changes_max,
         listed_max=settings.blast_listed_max,
         waiting_max=settings.blast_waiting_max,
+    )
+
+
+def diff_bounds(settings: Settings) -> DiffBounds:
+    """The bounds of a comparison."""
+    return DiffBounds(
+        explained_max=settings.diff_explained_max,
+        nodes_max=settings.diff_nodes_max,
+        listed_max=settings.diff_listed_max,
     )

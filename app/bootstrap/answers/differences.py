@@ -7,8 +7,8 @@ from app.analysis.diff.answers import DiffForm
 from app.analysis.diff.forks import ForkReport
 from app.analysis.diff.outcomes import EndReport
 from app.analysis.diff.report import DiffReport
-from app.analysis.diff.sides import DiffBounds
 from app.bootstrap import replays
+from app.bootstrap.answers.bounds import diff_bounds
 from app.bootstrap.control_planes import ControlPlanes, proofs_of, replay_bounds
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
@@ -106,15 +106,6 @@ def comparison_of(
         schemas=rules_of(history).schemas,
         bounds=replace(diff_bounds(settings), within=int(within_seconds * SECOND)),
         events_max=settings.diff_events_max,
-    )
-
-
-def diff_bounds(settings: Settings) -> DiffBounds:
-    """The bounds of a comparison."""
-    return DiffBounds(
-        explained_max=settings.diff_explained_max,
-        nodes_max=settings.diff_nodes_max,
-        listed_max=settings.diff_listed_max,
     )
 
 

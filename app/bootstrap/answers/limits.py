@@ -8,8 +8,7 @@ from app.analysis.starts import PaceBounds
 from app.analysis.timeline_pages import PageBounds
 from app.analysis.traces.trace_events import TraceBounds
 from app.api.server.limits import ApiLimits, LiveBounds, WaitBounds
-from app.bootstrap.answers.bounds import blast_bounds, explain_bounds
-from app.bootstrap.answers.differences import diff_bounds
+from app.bootstrap.answers.bounds import blast_bounds, diff_bounds, explain_bounds
 from app.service.answering.jobs import JobBounds
 from app.settings import Settings
 from app.web.pages.report import ReportBounds

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from app.analysis.rehearse import text
 from app.analysis.rehearse.defects import titles
 from app.analysis.rehearse.report import Rehearsal
-from app.bootstrap.answers.differences import diff_bounds
+from app.bootstrap.answers.bounds import diff_bounds
 from app.bootstrap.control_planes import ForkPlanes
 from app.bootstrap.gallery import incident_files
 from app.bootstrap.history_settings import switches

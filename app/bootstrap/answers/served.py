@@ -6,6 +6,7 @@ folder may see everything in it.
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from urllib.parse import urlencode
@@ -14,6 +15,7 @@ import msgspec
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
+from app.analysis.lint.linting import LintReport
 from app.api.application import Application, create_app
 from app.api.redra.beside import Beside
 from app.api.server.messages import Message
@@ -22,10 +24,10 @@ from app.bootstrap.answers.limits import api_limits
 from app.bootstrap.asking.queries import ServedQuery, refusal
 from app.bootstrap.gallery import incident_files
 from app.bootstrap.histories import open_histories
-from app.bootstrap.linting import sources as linting
 from app.bootstrap.stores import Store, find_end, find_history, find_revision
 from app.domain.errors import Forbidden, InputError, NotFound, Rejected
-from app.domain.log import HistoryInfo
+from app.domain.log import HistoryInfo, Revision
+from app.ports import EventLog
 from app.service import moments
 from app.settings import Settings
 
@@ -76,10 +78,24 @@ async def _answer(store: Store, settings: Settings, query: ServedQuery) -> _Answ
             beside=Beside(
                 incident=incident_files.incident,
                 gallery=incident_files,
-                lint=partial(linting.lint_log, settings),
+                lint=partial(_lint, settings),
             ),
         )
         return await _call(application, query, at)
+
+
+async def _lint(
+    settings: Settings,
+    log: EventLog,
+    info: HistoryInfo,
+    until: Revision,
+    *,
+    profile: str,
+    ignored: Sequence[str],
+) -> LintReport:
+    from app.bootstrap.linting import sources  # heavy: it loads the readers of all formats
+
+    return await sources.lint_log(settings, log, info, until, profile=profile, ignored=ignored)
 
 
 async def _moment(store: Store, info: HistoryInfo, at: str) -> str:
