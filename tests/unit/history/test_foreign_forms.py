@@ -81,9 +81,15 @@ def test_object_in_a_form_that_nobody_reads_is_named(tmp_path, form):
         read(tmp_path, f"{FOREIGN[form]}\n", "alone.log")
 
 
+REJECTED = (
+    'event.go:264] Server rejected event \'&v1.Event{TypeMeta:v1.TypeMeta{Kind:""}, Reason:"x"}\'',
+    'event.go:359] "Server rejected event (will not retry!)" event="&Event{ObjectMeta:{web-1}}"',
+)
+
+
 @pytest.mark.parametrize(
     "line",
-    ["namespace &Pods{}", "and/or", "apps/v1", "class V1PodBuilder {", "pod/web-1"],
+    ["namespace &Pods{}", "and/or", "apps/v1", "class V1PodBuilder {", "pod/web-1", *REJECTED],
 )
 def test_words_are_no_objects(line):
     assert foreign.problem(line) == ""

@@ -35,6 +35,9 @@ CHANGE = "a change of a manifest (a diff), which shows a part of it"
 AUDIT = "an audit event in YAML that does not begin the file"
 OBJECT = "an object as a program prints it in a form that redra does not read"
 
+_REJECTED = "Server rejected event "
+"""Words of components of Kubernetes before an Event that is in no cluster."""
+
 _KINDS = (
     r"(?:Pod|Node|Event|ResourceClaim|ResourceClaimTemplate|ResourceSlice|DeviceClass"
     r"|DeviceTaintRule)"
@@ -145,7 +148,8 @@ def problem(line: str) -> str:
     if _AUDIT.match(line) is not None:
         return AUDIT
     is_shown = any(mark in line for mark in _MARKS) and _OBJECT.search(line) is not None
-    return OBJECT if is_shown else ""
+    # What a server rejected was never an object of the cluster.
+    return OBJECT if is_shown and _REJECTED not in line else ""
 
 
 def is_change(lines: Sequence[str], at: int) -> bool:
