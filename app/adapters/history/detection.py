@@ -32,8 +32,6 @@ BBOLT_MAGIC = b"\xed\xda\x0c\xed"
 SQLITE_MAGIC = b"SQLite format 3\0"
 KHI_MAGIC = b"KHI"
 KWOK_GROUP = "action.kwok.x-k8s.io/"
-KINE_HEADER = b"id,name,created,deleted,"
-KINE_NAMES = (b"prev_revision", b"created", b"deleted")
 KINE_KEYS = {"id", "name", "created", "deleted", "prev_revision"}
 HEAD_BYTES = 8192
 ZIP_NAME_AT = 30
@@ -266,9 +264,7 @@ def _detect_binary(head: bytes) -> Format | None:
 
 def _detect_text(source: ByteSource, head: bytes) -> Detected:
     first = head.split(b"\n", 1)[0]
-    if first.startswith(KINE_HEADER) or all(name in first for name in KINE_NAMES):
-        return Detected(Format.KINE)
-    if kine_sql.is_dump(head) or shown_rows.is_shown(head):
+    if shown_rows.begins(head) or kine_sql.is_dump(head) or shown_rows.is_shown(head):
         return Detected(Format.KINE)
     if head.startswith(etcdctl.FIELDS_BEGIN):
         return Detected(Format.ETCDCTL)

@@ -279,6 +279,11 @@ def unstamped(lines: list[str]) -> list[str]:
     return out
 
 
+def begins_shown(line: str) -> bool:
+    """True for the first line of an object, a table or a description."""
+    return _SHOWN.match(line) is not None
+
+
 def unstreamed(lines: list[str]) -> list[str]:
     """The lines, of the events that a server sends (text/event-stream) only their data in JSON.
 

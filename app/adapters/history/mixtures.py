@@ -61,7 +61,7 @@ _YAML_BORDER = re.compile(r"^(?:---(?:\s|$)|\.\.\.\s*(?:#|$)|(?:MANIFEST|HOOKS|N
 _JSON_BEGIN = re.compile(r'\{\s*["}]|\[\s*(?:[{\[\]]|"[^"\n]{0,400}\\n)')
 _JSON_LINE = re.compile(r"\{|\[(?![\w./:-]+(?: [\w./:-]+){0,3}\])")
 """The beginning of a document, rather than a name in brackets, as of `kubectl logs --prefix`."""
-_MARKS = ("apiVersion", api_groups.AUDIT, "auditID", "creationTimestamp")
+_MARKS = ("apiVersion", api_groups.AUDIT, "auditID", "creationTimestamp", '"kvs"')
 """A line of text is searched for embedded JSON only if it contains one of these words."""
 
 

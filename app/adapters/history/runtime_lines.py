@@ -21,11 +21,14 @@ Logstash shows a record over many lines (rubydebug), each value in the way of Ru
 A journal keeps a message with colours or with other bytes than those of text as an array of bytes.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+
+from app.adapters.history import line_marks
 
 HEAD_MAX = 64
 """Bytes of a line in which the tag of a runtime stands."""
@@ -36,6 +39,14 @@ _PART = re.compile(
 
 
 _DOCKER = b'{"log":"'
+_DOCKER_TEXT = re.compile(
+    rb'\{"log":\s?"(?P<text>(?:[^"\\]|\\.)*+)(?P<rest>"[^\r\n]*)?\r?', re.DOTALL
+)
+_DOCKER_TIME = re.compile(rb'"time":\s?"(?P<time>[\d:.TZ+-]{19,40})"\}')
+_DOCKER_STREAM = re.compile(rb'"stream":\s?"(?P<stream>stdout|stderr)"')
+_STAMPED = re.compile(
+    rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.:Z+-]{0,20}(?: (?:stdout|stderr) F)?(?: |$)"
+)
 _DOCKER_BYTES = 16 * 1024
 """The bytes of a part of a line in a file of Docker."""
 
@@ -85,13 +96,65 @@ def joined_content(content: bytes, bytes_max: int) -> bytes:
     if b'" => ' in content:
         content = _of_logstash(content)
     marks = (b" stdout P ", b" stderr P ", _DOCKER)
-    if not any(mark in content for mark in marks):
-        return content
+    if any(mark in content for mark in marks):
+        lines = content.split(b"\n")
+        whole = [b""] * len(lines)
+        for number, line in joined(iter(enumerate(lines)), bytes_max):
+            whole[number] = line
+        content = b"\n".join(whole)
+    return _with_documents(content) if b'{"log":' in content else content
+
+
+def written(content: bytes) -> bytes | None:
+    """The output of a container, if its runtime has put something around each line; else None.
+
+    That are a time, with the stream or without it, or the JSON of Docker. Of a last line of JSON
+    that is cut, the text before the cut is given.
+    """
     lines = content.split(b"\n")
-    whole = [b""] * len(lines)
-    for number, line in joined(iter(enumerate(lines)), bytes_max):
-        whole[number] = line
-    return b"\n".join(whole)
+    texts = [_text_of(line) for line in lines]
+    if not any(texts) or any(text is None for text in texts):
+        return None
+    return b"\n".join(text or b"" for text in texts)
+
+
+def _text_of(line: bytes) -> bytes | None:
+    """The text in one line; None for a line that no runtime has written, or with several lines."""
+    if not line.strip():
+        return line
+    if (stamp := _STAMPED.match(line)) is not None:
+        return line[stamp.end() :]
+    match = _DOCKER_TEXT.fullmatch(line) or _DOCKER_TEXT.match(line)
+    if match is None or (match["rest"] is not None and b'"stream":' not in match["rest"]):
+        return None
+    try:
+        text = json.loads(b'"' + match["text"] + b'"')
+    except ValueError:
+        return b"" if match["rest"] is None else None
+    text = str(text).removesuffix("\n").removesuffix("\r")
+    return None if "\n" in text else text.encode("utf-8", "replace")
+
+
+def _with_documents(content: bytes) -> bytes:
+    """The text, with Docker's lines as containerd writes them if they show a document.
+
+    A document over many lines is read where only times stand before them. Lines of other programs
+    keep the forms in which their readers know them.
+    """
+    lines = content.split(b"\n")
+    texts = [_text_of(line) if line.startswith(b'{"log":') else None for line in lines]
+    if not any(text and line_marks.begins_shown(text.decode()) for text in texts):
+        return content
+    pairs = zip(lines, texts, strict=True)
+    return b"\n".join(line if text is None else _head(line) + text for line, text in pairs)
+
+
+def _head(line: bytes) -> bytes:
+    """The time and stream of a line of Docker, as containerd writes them; empty without a time."""
+    time, stream = _DOCKER_TIME.search(line), _DOCKER_STREAM.search(line)
+    if time is None or stream is None:
+        return b""
+    return b"%b %b F " % (time["time"], stream["stream"])
 
 
 def _of_logstash(content: bytes) -> bytes:

@@ -96,6 +96,18 @@ ENTRIES = (
         example="kubectl -n gpu-operator logs deploy/controller > manager.log",
     ),
     CatalogueEntry(
+        name="Lines of a container runtime",
+        formats=(Format.MIXTURE, *_OBJECTS),
+        detected_by=(
+            "a time and `stdout F` before each line (containerd, CRI-O), or each line in JSON as "
+            "`log` beside `stream` (Docker), also with parts of long lines"
+        ),
+        gives="what the container wrote: documents over many lines, rows of kine, answers of "
+        "etcdctl, and logs, which keep the times of their lines",
+        lacks="what that text lacks",
+        example="cp /var/lib/docker/containers/ID/ID-json.log driver.log",
+    ),
+    CatalogueEntry(
         name="Admission reviews",
         formats=(Format.MIXTURE, *_OBJECTS),
         detected_by=(

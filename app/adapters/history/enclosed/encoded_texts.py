@@ -1,4 +1,4 @@
-"""Files that carry another file: texts in base64, recorded terminals, objects in protobuf.
+"""Files that carry another file: texts in base64, recorded terminals, objects in protobuf, stores.
 
     H4sIAAAAAAAAA+3PMQrDMAwF0D2n8A3k4EDOk0LpkKVD7w8NHTp0KJQQ…
 
@@ -9,7 +9,11 @@ around it. asciinema writes what a terminal showed, as lines of JSON:
     [1.25, "o", "NAME    READY   STATUS\\r\\n"]
 
 What a server stores or answers in protobuf begins with `k8s`; `etcdctl get --print-value-only`
-prints it. Parity: history-formats.md 2, 12.
+prints it. Where a container printed a store, its runtime has put something around each line:
+
+    2026-01-02T03:04:05.1Z stdout F id,name,created,deleted,create_revision,…
+
+Parity: history-formats.md 2, 12.
 """
 
 import base64
@@ -18,9 +22,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from app.adapters.history import json_text, unpacking
+from app.adapters.history import json_text, runtime_lines, unpacking
 from app.adapters.history.compression import BZIP2_MAGIC, GZIP_MAGIC, XZ_MAGIC, ZSTD_MAGIC
-from app.adapters.history.storage import stored_values
+from app.adapters.history.storage import etcdctl, kine_sql, shown_rows, stored_values
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
 from app.domain.values.protobuf import MAGIC
@@ -52,7 +56,33 @@ def reader_of(head: bytes) -> Callable[[ByteSource], ByteSource] | None:
         return _values
     if _CAST.match(head) is not None:
         return _shown
+    lines, _, last = head.rpartition(b"\n")
+    if _shows_store(runtime_lines.written(lines or last) or b""):
+        return _written
     return _decoded if _is_base64(head) else None
+
+
+def _shows_store(text: bytes) -> bool:
+    """True for the output of a program that shows a store: rows of kine, or what etcdctl prints."""
+    if etcdctl.begins_simple(text) or etcdctl.begins_printed(text):
+        return True
+    return shown_rows.begins(text) or kine_sql.is_dump(text) or shown_rows.is_shown(text)
+
+
+def _written(source: ByteSource) -> ByteSource:
+    """The output of a container. Raises InputError where the lines are of different forms."""
+    lines: list[bytes] = []
+    for number, line in source.lines():
+        lines += [b""] * (number - 1 - len(lines))
+        lines.append(line)
+    text = runtime_lines.written(b"\n".join(lines) + b"\n")
+    if text is None:
+        raise InputError(
+            "a store is shown behind the beginnings of lines of a runtime, which some lines lack",
+            place=source.name,
+            cure="give what the program printed, without what the runtime put around its lines",
+        )
+    return unpacking.bytes_source(text, f"{source.name}/written", source.limits)
 
 
 def _is_base64(head: bytes) -> bool:

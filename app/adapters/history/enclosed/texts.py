@@ -19,6 +19,7 @@ DEPTH_MAX = 16
 """Levels of a document that are searched for texts."""
 
 _MARKS = ("apiVersion", "kind")
+_STORED = ('"kvs"', '"header"')
 
 _PRINTED = re.compile(
     r"^[ \t]*(?:`{3})?(?:(?:NAMESPACE +)?(?:NAME {2,}[A-Z]|LAST ?SEEN {2,}(?:TYPE|FIRST ?SEEN) )"
@@ -67,7 +68,8 @@ def within(value: Any, depth: int = DEPTH_MAX) -> Iterator[str]:
     if depth == 0:
         return
     if isinstance(value, str):
-        if all(mark in value for mark in _MARKS) or _PRINTED.search(value):
+        is_marked = any(all(mark in value for mark in marks) for marks in (_MARKS, _STORED))
+        if is_marked or _PRINTED.search(value):
             yield value
     elif isinstance(value, list):
         if (pieces := _of_pieces(value)) is not None:

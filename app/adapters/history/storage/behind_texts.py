@@ -12,7 +12,7 @@ from app.domain.errors import InputError
 
 _ROWS = "rows of kine behind other text, of which no deletion is read"
 _WRITES = "writes of etcdctl watch behind other text, of which no deletion is read"
-_SPACE = rb"(?:[|\t]|\\t)"
+_SPACE = rb"(?:[|\t,]|\\t)"
 _KEY = rb"(?:compact_rev_key|gap-\d{1,20}|/[^\s,|\\]{1,700})"
 _ROW = re.compile(rb"\d%b%b%b[01tf]%b[01tf]%b" % (_SPACE, _KEY, _SPACE, _SPACE, _SPACE))
 """A row behind what a collector, a chat or a mail puts before each line."""

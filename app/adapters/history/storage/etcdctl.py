@@ -30,6 +30,7 @@ from app.domain.log.records import Op, Record
 from app.domain.values import protobuf
 
 FIELDS_BEGIN = b'"ClusterID" : '
+_ANSWER = re.compile(rb'\s*\{\s*"[hH]eader"\s*:\s*\{\s*"(?:cluster_id|revision)"')
 _FIELD = re.compile(rb'^"(?P<name>\w+)" : (?P<value>.*)$')
 _ESCAPED = re.compile(rb"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|.)", re.DOTALL)
 _VALUES = (protobuf.MAGIC, stored_values.ENCRYPTED, stored_values.CBOR, b"{")
@@ -74,6 +75,11 @@ def is_answer(value: Any) -> bool:
     if not isinstance(header, dict) or not isinstance(items, list):
         return False
     return all(isinstance(each, dict) for each in items)
+
+
+def begins_printed(head: bytes) -> bool:
+    """True for the beginning of an answer in JSON or in fields."""
+    return head.startswith(FIELDS_BEGIN) or _ANSWER.match(head) is not None
 
 
 def begins_simple(head: bytes) -> bool:

@@ -33,6 +33,10 @@ _SEPARATORS = (",", "\t", "|")
 """What stands between the cells of an export; psql and sqlite3 have bars, mysql has tabs."""
 
 _TITLES = re.compile(r"[ \t|]*[\"']?id[\"']?\s*[,\t|].*\bdeleted\b")
+_NAMES = (b"prev_revision", b"created", b"deleted")
+_LINE_OF_TITLES = re.compile(rb"(?:\xef\xbb\xbf)?[\s\w,|\"'()\x80-\xff]+")
+"""Names and what stands between them; JSON, and what a collector writes before them, is other."""
+
 _NOTHING = ("NULL", r"\N")
 _KEY = r"(?:compact_rev_key|gap-\d{1,20}|/[^\s,|]{1,700})"
 _PADDING = r" {0,900}+"
@@ -64,6 +68,12 @@ _NO_ROW = re.compile(
 """A rule between rows, a count behind them, or the line in which the next command is awaited."""
 
 _decoder = json.JSONDecoder()
+
+
+def begins(head: bytes) -> bool:
+    """True for an export that begins with titles, in any order, those of its rows among them."""
+    first = head.split(b"\n", 1)[0]
+    return all(name in first for name in _NAMES) and _LINE_OF_TITLES.fullmatch(first) is not None
 
 
 def is_shown(head: bytes) -> bool:

@@ -21,6 +21,14 @@ def lines(values):
     return "".join(json.dumps(value) + "\n" for value in values)
 
 
+def docker_log(folder):
+    """What a program printed over many lines, in the JSON that Docker makes of each."""
+    shown = json.dumps({"apiVersion": "v1", "kind": "List", "items": truth.objects()}, indent=2)
+    entry = {"stream": "stdout", "time": "2026-01-05T00:00:00Z"}
+    text = lines({"log": f"{line}\n", **entry} for line in shown.splitlines())
+    return dumps.one(folder, "id-json.log", text)
+
+
 def watch_stream(folder):
     return dumps.one(
         folder, "w.jsonl", lines({"type": "ADDED", "object": tree} for tree in truth.objects())

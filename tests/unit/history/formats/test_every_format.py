@@ -69,6 +69,7 @@ CASES = {
     "Typed lists": Case(dumps.typed_lists, left_out=("lists.json: answers of kind APIGroupList",)),
     "Text with documents in it": Case(dumps.mixture, left_out=("notes.txt: text between",)),
     "Structured log": Case(dumps.structured_log, left_out=("manager.log: text between",)),
+    "Lines of a container runtime": Case(courses.docker_log),
     "Text out of a chat": Case(dumps.chat, left_out=("chat.txt: text between",)),
     "Objects as Python prints them": Case(
         dumps.printed_by_python, left_out=("client.log: text between",)
