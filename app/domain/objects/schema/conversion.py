@@ -6,7 +6,7 @@ The result shares with the source the parts that are equal in both versions; the
 changed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from app.domain.errors import BadRequest
@@ -18,6 +18,36 @@ from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _OLD_AUTOSCALING = (api_groups.AUTOSCALING, "v1")
+
+_EARLIER: Mapping[tuple[str, str], frozenset[str]] = {
+    (api_groups.ADMISSION_REGISTRATION, "v1beta1"): frozenset(
+        f"{verb}AdmissionPolicy{part}"
+        for verb in ("Mutating", "Validating")
+        for part in ("", "Binding")
+    ),
+    (api_groups.API_REGISTRATION, "v1beta1"): frozenset({"APIService"}),
+    (api_groups.APPS, "v1beta2"): frozenset(
+        {"ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"}
+    ),
+    (api_groups.AUTOSCALING, "v2beta2"): frozenset({"HorizontalPodAutoscaler"}),
+    (api_groups.BATCH, "v1beta1"): frozenset({"CronJob"}),
+    (api_groups.COORDINATION, "v1beta1"): frozenset({"Lease"}),
+    (api_groups.NETWORKING, "v1beta1"): frozenset({"IPAddress", "IngressClass", "ServiceCIDR"}),
+    (api_groups.NODE, "v1beta1"): frozenset({"RuntimeClass"}),
+    (api_groups.POLICY, "v1beta1"): frozenset({"PodDisruptionBudget"}),
+    (api_groups.RBAC, "v1beta1"): frozenset(
+        {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+    ),
+    (api_groups.SCHEDULING, "v1beta1"): frozenset({"PriorityClass"}),
+    (api_groups.STORAGE, "v1beta1"): frozenset(
+        {"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass"}
+        | {"VolumeAttachment", "VolumeAttributesClass"}
+    ),
+}
+"""Versions of earlier releases whose fields are those of the stable one, by kind.
+
+Recorded objects may have them; no release that is imitated serves them.
+"""
 
 Step: TypeAlias = Callable[[JsonView], JsonObject]
 
@@ -47,14 +77,21 @@ def check_version(kind: Kind, group: str, version: str) -> None:
     if not version:
         raise BadRequest(f"{kind.kind} without its API version; it is served in {offered}")
     name = registry.api_version(group, version)
-    older = (
-        "was never released"
-        if version not in ("v1alpha1", "v1alpha2", "v1alpha3")
-        else ("is an older form that is no longer read")
+    raise BadRequest(
+        f"{kind.kind} in {name} {_unserved(kind, group, version)}; it is served in {offered}"
     )
+
+
+def _unserved(kind: Kind, group: str, version: str) -> str:
+    """The words for a version that is not served. Not every version that others had is known."""
     if kind.group == api_groups.RESOURCE and version in ("v1alpha1", "v1alpha2"):
-        older = "is the older form with a control plane controller, which is no longer read"
-    raise BadRequest(f"{kind.kind} in {name} {older}; it is served in {offered}")
+        return "is the older form with a control plane controller, which is no longer read"
+    if version in ("v1alpha1", "v1alpha2", "v1alpha3"):
+        return "is an older form that is no longer read"
+    if kind.kind in _EARLIER.get((group, version), ()):
+        return "is an older form that is no longer served"
+    is_known = kind.group == api_groups.RESOURCE or not ("alpha" in version or "beta" in version)
+    return "was never released" if is_known else "is not read"
 
 
 def _api_version(kind: Kind, version: str) -> str:
@@ -80,6 +117,8 @@ def _to_hub(kind: Kind, source: str) -> Step:
         return autoscaler_versions.to_hub
     if (group, version) in kind.group_versions:
         return _identity
+    if kind.kind in _EARLIER.get((group, version), ()):
+        return _budget_from_beta if group == api_groups.POLICY else _identity
     check_version(kind, group, version)
     raise AssertionError("check_version refuses what is not listed")
 
@@ -94,6 +133,14 @@ def _from_hub(kind: Kind, target: str) -> Step:
     if (group, version) == _OLD_AUTOSCALING:
         return autoscaler_versions.from_hub
     return _identity
+
+
+def _budget_from_beta(tree: JsonView) -> JsonObject:
+    """The budget, of which an empty selector chose no pods, as one that is not set does."""
+    spec = tree.get("spec")
+    if not isinstance(spec, dict) or spec.get("selector") != {}:
+        return dict(tree)
+    return {**tree, "spec": {name: part for name, part in spec.items() if name != "selector"}}
 
 
 # ---- v1beta1
