@@ -7,7 +7,9 @@ import json
 
 import pytest
 
-from app.domain.errors import InputError
+from app.domain.errors import BadRequest, InputError
+from app.domain.objects import registry
+from app.domain.objects.schema import conversion
 from tests.unit.history.worlds import read_records
 
 SAME = {
@@ -91,3 +93,20 @@ def test_budget_that_chose_no_pods_chooses_none(tmp_path, selector, expected):
 def test_earlier_version_with_other_fields_is_refused_in_true_words(tmp_path, version, kind):
     with pytest.raises(InputError, match=f"{kind} in {version} is not read; it is served in"):
         read(tmp_path, stored(version, kind))
+
+
+def test_earlier_version_is_not_given_again():
+    (kind,) = registry.find_name("cronjobs")
+    with pytest.raises(BadRequest, match=r"batch/v1beta1 is a form that redra does not serve"):
+        conversion.convert(stored("batch/v1", "CronJob"), kind, "v1", "v1beta1")
+
+
+def test_manifest_in_an_earlier_version_is_taken_as_that_of_the_stable_one(tmp_path):
+    path = tmp_path / "job.yaml"
+    template = {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "x"}]}}}}
+    spec = {"schedule": "* * * * *", "jobTemplate": template}
+    tree = {"apiVersion": "batch/v1beta1", "kind": "CronJob", "metadata": {"name": "x"}}
+    path.write_text(json.dumps(tree | {"spec": spec}))
+    (record,) = read_records(path)
+    assert record.object["apiVersion"] == "batch/v1"
+    assert record.object["spec"]["schedule"] == "* * * * *"

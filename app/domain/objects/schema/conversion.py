@@ -89,7 +89,7 @@ def _unserved(kind: Kind, group: str, version: str) -> str:
     if version in ("v1alpha1", "v1alpha2", "v1alpha3"):
         return "is an older form that is no longer read"
     if kind.kind in _EARLIER.get((group, version), ()):
-        return "is an older form that is no longer served"
+        return "is a form that redra does not serve"
     is_known = kind.group == api_groups.RESOURCE or not ("alpha" in version or "beta" in version)
     return "was never released" if is_known else "is not read"
 
