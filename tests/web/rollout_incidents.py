@@ -153,7 +153,7 @@ def taints_of_driver_and_rule(new):
     return Invented(
         about="job",
         told=(f"x: taint {own}:NoExecute is not tolerated",
-              rf"the driver, slice s taints 1 device {own}:NoExecute"),
+              rf"the driver, slice s taints device \S+ {own}:NoExecute"),
         steps=(
             {"apply": [*lab(driver, tainted),
                        rule(hot, driver, key="x.test/hot", effect="NoExecute")]},

@@ -32,6 +32,7 @@ from tests.web import (
     refused_incidents,
     reported_incidents,
     rollout_incidents,
+    stranger_incidents,
     thread_incidents,
     walked_incidents,
     withdrawn_incidents,
@@ -153,6 +154,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *overlooked_incidents.OVERLOOKED,
         *overlooked_incidents.PLACED,
         *withdrawn_incidents.WITHDRAWN,
+        *stranger_incidents.STRANGERS,
     ],
     ids=lambda make: make.__name__,
 )
@@ -250,6 +252,7 @@ TOLD_OF_PODS = [
     *overlooked_incidents.OVERLOOKED,
     *overlooked_incidents.PLACED,
     *withdrawn_incidents.WITHDRAWN,
+    *stranger_incidents.STRANGERS,
 ]
 
 

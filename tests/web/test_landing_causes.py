@@ -242,6 +242,7 @@ def books(sets=1):
 
 WANTS = "request dev wants 1 of class c: "
 FALSE = f"selector #0 of the request: device.attributes['{D}'].gen >= 4"
+IS_SMALL = f"request dev: device.attributes['{D}'].gen is 3"
 
 START = "2026-01-02T03:00:00Z"
 UNSERVED = "node n2 has no slice of any driver, unlike 1 other node"
@@ -252,12 +253,14 @@ HEATED = (
 ROWS = {
     "selector of the request": (
         hardware(each=lambda _: SMALL) + wanting(ask("c", selectors=LARGE)),
-        [f"{WANTS}not selected ({FALSE}): 4 devices on 2 nodes"],
+        [f"{WANTS}not selected ({FALSE}): 4 devices on 2 nodes", IS_SMALL],
     ),
     "selector of the class": (
         [*hardware(), class_of("other", "no.test"), *wanting(ask("other"))],
         ["request dev wants 1 of class other: not selected (selector #0 of class other: "
-         "device.driver == 'no.test'): 4 devices on 2 nodes"],
+         "device.driver == 'no.test'): 4 devices on 2 nodes",
+         "class other selects driver no.test, which publishes no slice here; slices here are of "
+         "d.test"],
     ),
     "the only device of the class before all others, though they are more": (
         [*hardware(8), class_of("one", "one.test"),
@@ -296,12 +299,13 @@ ROWS = {
         + wanting(ask("c", allocationMode="All")),
         ["request dev wants all of class c: suitable: 2 devices on 2 nodes; "
          "tainted (x.test/hot:NoSchedule): 2 devices on 2 nodes",
-         *(f"the driver, slice {node} taints 1 device x.test/hot:NoSchedule since it was written, "
-           f"by redra:incidents at {START}" for node in ("n1", "n2"))],
+         *(f"the driver, slice {node} taints device {D}/{node}/x1 x.test/hot:NoSchedule since it "
+           f"was written, by redra:incidents at {START}" for node in ("n1", "n2"))],
     ),
     "one of two requests": (
         hardware(each=lambda _: SMALL) + wanting(ask("c", "one"), ask("c", "two", selectors=LARGE)),
-        [f"request two wants 1 of class c: not selected ({FALSE}): 4 devices on 2 nodes"],
+        [f"request two wants 1 of class c: not selected ({FALSE}): 4 devices on 2 nodes",
+         IS_SMALL.replace("dev:", "two:")],
     ),
     "one pool that both nodes see, and that is not whole": (
         [*hardware(), slice_of("part", D, "shelf", [{"name": "y"}], of=2, allNodes=True),
@@ -359,6 +363,7 @@ ROWS = {
         [*hardware(each=lambda _: SMALL), closed("n1", HOT | {"value": "a"}),
          *wanting(ask("c", selectors=LARGE))],
         [f"{WANTS}not selected ({FALSE}): 2 devices on 1 node",
+         IS_SMALL,
          f"node n1 is tainted x.test/hot=a:NoSchedule, {BEGUN}"],
     ),
     "a taint that is tolerated, and a cordon": (
@@ -669,6 +674,7 @@ async def test_write_of_a_slice_without_the_only_device_is_told():
     causes = await causes_on(await stored(Invented(told=(), steps=steps).incident()))
     assert [cause.partition(" by redra")[0] for cause in causes] == [
         f"{WANTS}not selected ({FALSE}): 1 device on 1 node",
+        IS_SMALL,
         "slice s had device x1 for request dev of claim want until it was written without it,",
     ]
 
@@ -685,12 +691,13 @@ async def test_pods_that_differ_are_told_apart_and_those_that_do_not_together():
         *wanting(ask("c", selectors=LARGE), name="b", user="two"),
     ]
     same = f"{WANTS}not selected ({FALSE}): 4 devices on 2 nodes"
-    assert await causes_on(await stored(played(objects)[0])) == [same]
+    assert await causes_on(await stored(played(objects)[0])) == [same, IS_SMALL]
     objects += wanting(ask("c", count=3), name="more", user="three")
     assert sorted(await causes_on(await stored(played(objects)[0]))) == [
         "lab/three: request dev wants 3 of class c: suitable: 4 devices on 2 nodes, too few on "
         "each node",
         f"lab/two: {same}",
+        f"lab/two: {IS_SMALL}",
     ]
 
 
@@ -720,6 +727,7 @@ async def test_cause_of_one_of_many_pods_alike_is_that_of_all():
     objects[-22:-22] = other
     assert sorted(await causes_on(await stored(played(objects)[0]))) == [
         f"lab/large: {WANTS}not selected ({FALSE}): 4 devices on 2 nodes",
+        f"lab/large: {IS_SMALL}",
         f"lab/three-21 and 21 like it: {few}",
     ]
 

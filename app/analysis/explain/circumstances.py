@@ -5,14 +5,21 @@ administrator's patch that failed on the device, a holder that nobody uses, a to
 meant for its taint, or the nodes for which devices were published that no node sees.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, sources, stuck, waits
-from app.analysis.explain.nearby import affinities, dropped, extended, ports, publishers, updates
+from app.analysis.explain.nearby import (
+    affinities,
+    dropped,
+    extended,
+    ports,
+    publishers,
+    selector_errors,
+    updates,
+)
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import labels as labels_nearby
@@ -40,10 +47,6 @@ POOLS_MAX = 20
 
 NO_SLICES = "no ResourceSlice is published"
 
-_FAILED = re.compile(r"\b(class|claim) (\S+): selector #(\d+)\b")
-"""The part of an error that names a selector."""
-
-
 _HELD = frozenset((CauseKind.ALLOCATED, CauseKind.COUNTERS, CauseKind.CAPACITY))
 
 
@@ -64,7 +67,7 @@ def of(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> tuple[
         *dropped.fields(views, pod, _pools(nodes)),
         *useless_holders(views, _holders(views, nodes)),
         *older,
-        *_failing_selectors(views, pod, nodes),
+        *selector_errors.failing(views, nodes),
         *drivers_nearby.unpublished(views, pod),
         *_declared_counters(views, nodes),
         *extended.served_by(views, pod, nodes),
@@ -90,11 +93,6 @@ def beside(views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]) -> It
     amounts = _holders(views, nodes, CauseKind.COUNTERS, CauseKind.CAPACITY)
     yield from names_nearby.tolerations(views, pod, _tainting(nodes))
     yield from holders_nearby.users(views, amounts)
-
-
-def is_of_selector(refusal: str) -> bool:
-    """Whether a refusal is the error of a selector."""
-    return _FAILED.search(refusal) is not None
 
 
 def excluded(nodes: Sequence[NodeReason], *kinds: CauseKind) -> Iterator[Alike]:
@@ -280,47 +278,6 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
                 about=key,
                 is_kept=True,
             )
-
-
-def _failing_selectors(
-    views: LiveViews, pod: JsonObject, nodes: Sequence[NodeReason]
-) -> Iterator[Reason]:
-    """The expressions of the selectors that failed with an error; the error gives their numbers."""
-    failed: dict[tuple[str, ...], dict[tuple[str, str], None]] = {}
-    for reason in nodes:
-        match = _FAILED.search(reason.text) if reason.is_error else None
-        if match is not None:
-            names = () if reason.explained is None else reason.explained.failing
-            failed.setdefault(match.groups(), {}).update(dict.fromkeys(names))
-    lines: dict[str, None] = {}
-    for (kind, name, number), requests in failed.items():
-        if kind == "class":
-            key = ObjectKey(*api_resources.DEVICE_CLASSES, "", name)
-            owners = [(f"class {name}", tuple(dra.class_selectors(views.objects.get(key) or {})))]
-        else:
-            namespace, _, short = name.rpartition("/")
-            claim = views.objects.get(claim_key(namespace, short)) or {}
-            owners = [
-                (f"request {called} of claim {short}", tuple(wish.selectors))
-                for called, wish in _wishes(claim)
-                # Without a name it is one that asks for all devices.
-                if ((name, called) in requests if requests else wish.allocation_mode == "All")
-            ]
-        for owner, selectors in owners:
-            if int(number) < len(selectors):
-                expression = dra.selector_expression(selectors[int(number)])
-                lines[f"selector #{number} of {owner}: {expression}"] = None
-    for text in list(lines)[:NAMES_MAX]:
-        yield Reason(text=text, is_kept=True)
-
-
-def _wishes(claim: JsonView) -> Iterator[tuple[str, dra.RequestDetails]]:
-    """The requests of a claim, and the alternatives as results name them: `REQUEST/ALTERNATIVE`."""
-    for request in dra.requests(claim):
-        if request.exactly is not None:
-            yield request.name, request.exactly
-        for wish in request.first_available:
-            yield f"{request.name}/{wish.name}", wish
 
 
 def _declared_counters(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from app.analysis import scheduler_messages, scope
 from app.analysis.explain import sources, untried
 from app.analysis.explain.circumstances import NO_SLICES, without_devices
 from app.analysis.explain.nearby import accounts as accounts_nearby
@@ -16,23 +17,29 @@ from app.analysis.explain.nearby import volumes as volumes_nearby
 from app.analysis.explain.observed import refused_writes
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.questions import named
-from app.analysis.explain.reasons import Reason
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.verdicts import SchedulerMessage
 from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods, registry
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_resources, well_known
-from app.domain.values.fields import dra, meta
+from app.domain.objects.kinds import extended_resources, pod_resources
+from app.domain.values import api_resources, counts, well_known
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.texts import kind_words
-from app.service.explaining import quotas
+from app.service.explaining import former_circumstances, quotas
 from app.service.explaining.evidence import ExplainedMoment
-from app.service.explaining.former_circumstances import loss
 
 
-async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The deletions of claims, templates, classes and volume claims that the pod names."""
+async def reasons(
+    evidence: ExplainedMoment, tree: JsonObject, refusals: Sequence[str] = ()
+) -> list[Reason]:
+    """The deletions of claims, templates, classes and volume claims that the pod names.
+
+    Extended resources that it lacks by the refusals of nodes, and no class stands for, are there,
+    too.
+    """
     pod = pods.facts(tree)
     wanted = [claim_key(pod.namespace, each.name) for each in pods.named_claims(pod) if each.name]
     wanted += [
@@ -58,6 +65,7 @@ async def reasons(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
             deletion = sources.deletion(states, f"{named(key)} was deleted", *_owners(last))
             reasons.append(replace(deletion, is_kept=True))
             reasons += _successors(evidence, observed)
+    reasons += await _extended(evidence, tree, refusals)
     if not evidence.sight.reads_events:
         return reasons
     refusal = untried.refusal_of_claim(evidence.views, tree)
@@ -179,7 +187,7 @@ async def _label_lost(evidence: ExplainedMoment, namespace: str, refusal: str) -
         text = f"namespace {namespace} has the label {well_known.ADMIN_ACCESS}=true by now"
         text += f": {quotas.NEXT}"
         return [Reason(text=text, about=key, holds=_admits, is_kept=True)]
-    lost = loss(await evidence.changes(key), _admits)
+    lost = former_circumstances.loss(await evidence.changes(key), _admits)
     if lost is None or not evidence.sight.sees(lost[1]):
         return []
     text = f"namespace {key.name} had the label {well_known.ADMIN_ACCESS}=true until it was changed"
@@ -210,3 +218,87 @@ def _owners(deletion: Event) -> Iterator[Reason]:
         prefix = f"{deletion.key.namespace}/" if deletion.key.namespace else ""
         text = f"it belonged to {kind_words.in_sentence(owner.kind)} {prefix}{owner.name}"
         yield Reason(text=f"{text}, and went with it" if is_collected else text, is_kept=True)
+
+
+async def _extended(
+    evidence: ExplainedMoment, pod: JsonObject, refusals: Sequence[str]
+) -> list[Reason]:
+    """The extended resources that a pod lacks by these refusals and that no class stands for.
+
+    Where nodes offer one themselves, only the class is named that stood for it.
+    """
+    requests = pod_resources.effective(meta.spec(pod), "requests")
+    lacking = [
+        name
+        for name in requests
+        if extended_resources.is_extended(name)
+        and any(scheduler_messages.names_lack_of(text, name) for text in refusals)
+    ]
+    reasons: list[Reason] = []
+    for name in lacking[:NAMES_MAX]:
+        if _is_served(evidence, name):
+            continue
+        if not _is_offered(evidence, name):
+            reasons.append(Reason(text=_unserved(evidence, name), is_kept=True))
+        for key in await former_circumstances.changed(evidence, api_resources.DEVICE_CLASSES):
+            lost = former_circumstances.loss(
+                await evidence.changes(key), partial(_stands_for, name)
+            )
+            if lost is None or not evidence.sight.sees(lost[1]):
+                continue
+            after = lost[1]
+            became = dra.extended_resource_name(after.object)
+            text = f"DeviceClass {key.name} stood for {name} until it was "
+            if after.type is EventType.OBJECT_DELETED:
+                text += "deleted"
+            else:
+                text += f"written with {became}" if became else "written without a resource"
+            reasons.append(former_circumstances.kept(after, text))
+    return reasons
+
+
+def _unserved(evidence: ExplainedMoment, resource: str) -> str:
+    """The extended resource for which no class stands, with the names of similar ones."""
+    text = f"no DeviceClass stands for {resource}"
+    if not evidence.rules.gates.enabled(gate := "DRAExtendedResource"):
+        return f"{text}: the gate {gate} is off"
+    if resource.startswith(extended_resources.IMPLICIT):
+        name = resource.removeprefix(extended_resources.IMPLICIT)
+        text += f": DeviceClass {name} does not exist"
+        near = scope.nearest(name, sorted(map(meta.name, _classes(evidence))))
+    else:
+        known = map(dra.extended_resource_name, _classes(evidence))
+        near = scope.nearest(resource, sorted({*known} - {""})) or _nameless(evidence)
+    return f"{text}; {near}" if near else text
+
+
+def _nameless(evidence: ExplainedMoment) -> str:
+    """The classes that stand for no extended resource."""
+    names = [meta.name(one) for one in _classes(evidence) if not dra.extended_resource_name(one)]
+    if not names:
+        return ""
+    noun, stands = counts.plural(len(names), "DeviceClass"), counts.verb(len(names), "stands")
+    shown = listed(names, len(names))
+    return f"{noun} {shown} {stands} for no resource: spec.extendedResourceName is not set"
+
+
+def _is_offered(evidence: ExplainedMoment, resource: str) -> bool:
+    """Whether a node offers the resource itself."""
+    objects = evidence.views.objects
+    nodes = (objects.get(key) or {} for key in objects.keys(*api_resources.NODES))
+    return any(resource in core.allocatable(node) for node in nodes)
+
+
+def _classes(evidence: ExplainedMoment) -> Iterator[JsonObject]:
+    objects = evidence.views.objects
+    trees = map(objects.get, objects.keys(*api_resources.DEVICE_CLASSES))
+    yield from (tree for tree in trees if tree is not None)
+
+
+def _stands_for(resource: str, tree: JsonView) -> bool:
+    own = f"{extended_resources.IMPLICIT}{meta.name(tree)}"
+    return resource in (dra.extended_resource_name(tree), own)
+
+
+def _is_served(evidence: ExplainedMoment, resource: str) -> bool:
+    return any(_stands_for(resource, tree) for tree in _classes(evidence))

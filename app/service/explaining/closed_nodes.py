@@ -8,19 +8,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
-from app.analysis.explain import sources, waits
-from app.analysis.explain.nearby import closings
+from app.analysis.explain import node_answers, sources, waits
+from app.analysis.explain.nearby import closings, volumes
 from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.nearby.closings import Closing
 from app.analysis.explain.node_reasons import NodeReason
-from app.analysis.explain.pods import WantedHelp
+from app.analysis.explain.pods import Steps, WantedHelp
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.explain.remedies import SpecChange, spec_changes
 from app.analysis.findings.outgrown import SelectingRequest
+from app.analysis.views import LiveViews
 from app.domain.controllers import daemon_nodes, pods
 from app.domain.controllers.eviction.taints import NO_EXECUTE
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import filters, pod_spec
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import NOT_AVAILABLE
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Slice
@@ -29,8 +31,9 @@ from app.domain.values import api_resources, counts, json_tree, selectors
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
+from app.domain.values.timestamps import Instant
 from app.service.explaining import former_circumstances, selections
-from app.service.explaining.evidence import ExplainedMoment
+from app.service.explaining.evidence import ExplainedMoment, drive
 
 _CLOSED = frozenset((*filters.TAINTED.reasons, *filters.UNSCHEDULABLE.reasons))
 
@@ -279,3 +282,41 @@ async def before_eviction(
             )
         )
     return reasons
+
+
+async def but_for_volumes(
+    evidence: ExplainedMoment, pod: ObjectKey, views: LiveViews, now: Instant
+) -> list[Reason]:
+    """The nodes that would take a pod at a moment, were it not for a volume claim of it."""
+    tree = views.objects.get(pod)
+    nodes = views.objects.count(*api_resources.NODES)
+    if tree is None or nodes > evidence.bounds.refusal_nodes_max:
+        return []
+    excluded: dict[tuple[ObjectKey, str], list[str]] = {}
+    for node in await drive(_taking(evidence, views, tree, now)):
+        for claim in volumes.claims(tree):
+            if why := volumes.obstacle(views, tree, claim, node):
+                excluded.setdefault((claim, why), []).append(node)
+    reasons: list[Reason] = []
+    for (claim, why), names in [*excluded.items()][:NAMES_MAX]:
+        noun = counts.plural(len(names), "node")
+        text = f"but for its volumes the pod would fit on {noun} {listed(names, len(names))}: "
+        text += f"PersistentVolumeClaim {claim.namespace}/{claim.name} {why}"
+        rests_on = (claim, *volumes.sources(views, claim))
+        reasons.append(Reason(text=text, count=len(names), is_kept=True, rests_on=rests_on))
+    return reasons
+
+
+def _taking(
+    evidence: ExplainedMoment, views: LiveViews, tree: JsonObject, now: Instant
+) -> Steps[list[str]]:
+    """The nodes that take a pod whose volumes are not looked at; none if none can be asked."""
+    names: list[str] = []
+    try:
+        for answer in node_answers.ask_nodes(evidence.rules, views, tree, now=now):
+            yield
+            if answer is not None and not answer.text:
+                names.append(answer.node)
+    except ClaimsNotReady:
+        return []
+    return names

@@ -9,12 +9,11 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
-from app.analysis import scheduler_messages, scope
 from app.analysis.explain import circumstances, lives, sources, waits
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.node_reasons import NodeReason
-from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.explain.reasons import NAMES_MAX, Reason
 from app.domain.allocation.reasons.causes import CauseKind
 from app.domain.controllers import pods
 from app.domain.controllers.scheduling.framework import pod_spec
@@ -25,8 +24,7 @@ from app.domain.devices.nodes import Node, NodeSelectionError, node_of
 from app.domain.devices.pools import newest
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.event import KeyFilter
-from app.domain.objects.kinds import extended_resources, pod_resources
-from app.domain.values import api_resources, counts, identifiers, quantity
+from app.domain.values import api_resources, identifiers, quantity
 from app.domain.values.fields import core, dra, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
@@ -53,7 +51,6 @@ async def reasons(
         *await unchosen(evidence, pod, circumstances.unmatched(nodes)),
         *await _withdrawn(evidence, pod, nodes),
         *await _shrunk(evidence, nodes),
-        *await _renamed(evidence, pod, nodes),
     ]
 
 
@@ -372,81 +369,6 @@ def _published(tree: JsonView, device: str, about: str) -> Quantity | None:
         return next((quantity.from_json(_value(each or {})) for each in amounts), None)
     except QuantityError:
         return None
-
-
-async def _renamed(
-    evidence: ExplainedMoment, pod: JsonObject, nodes: Sequence[NodeReason]
-) -> list[Reason]:
-    """The extended resources of the pod that a class served and no longer serves."""
-    requests = pod_resources.effective(meta.spec(pod), "requests")
-    lacking = [
-        name
-        for name in requests
-        if extended_resources.is_extended(name)
-        and any(scheduler_messages.names_lack_of(reason.text, name) for reason in nodes)
-    ]
-    reasons: list[Reason] = []
-    for name in lacking[:NAMES_MAX]:
-        if _is_served(evidence, name):
-            continue
-        reasons.append(Reason(text=_unserved(evidence, name), is_kept=True))
-        for key in await changed(evidence, api_resources.DEVICE_CLASSES):
-            lost = loss(await evidence.changes(key), partial(_stands_for, name))
-            if lost is None or not evidence.sight.sees(lost[1]):
-                continue
-            after = lost[1]
-            became = dra.extended_resource_name(after.object)
-            text = f"DeviceClass {key.name} stood for {name} until it was "
-            if after.type is EventType.OBJECT_DELETED:
-                text += "deleted"
-            else:
-                text += f"written with {became}" if became else "written without a resource"
-            reasons.append(kept(after, text))
-    return reasons
-
-
-def _unserved(evidence: ExplainedMoment, resource: str) -> str:
-    """The extended resource for which no class stands, with the names of similar ones."""
-    text = f"no DeviceClass stands for {resource}"
-    if not evidence.rules.gates.enabled(gate := "DRAExtendedResource"):
-        return f"{text}: the gate {gate} is off"
-    if resource.startswith(extended_resources.IMPLICIT):
-        name = resource.removeprefix(extended_resources.IMPLICIT)
-        text += f": DeviceClass {name} does not exist"
-        near = scope.nearest(name, sorted(map(meta.name, _classes(evidence))))
-    else:
-        known = map(dra.extended_resource_name, _classes(evidence))
-        near = scope.nearest(resource, sorted({*known} - {""})) or _nameless(evidence, resource)
-    return f"{text}; {near}" if near else text
-
-
-def _nameless(evidence: ExplainedMoment, resource: str) -> str:
-    """The classes that stand for no extended resource, where no node offers the resource itself."""
-    objects = evidence.views.objects
-    nodes = (objects.get(key) or {} for key in objects.keys(*api_resources.NODES))
-    if any(resource in core.allocatable(node) for node in nodes):
-        return ""
-    names = [meta.name(one) for one in _classes(evidence) if not dra.extended_resource_name(one)]
-    if not names:
-        return ""
-    noun, stands = counts.plural(len(names), "DeviceClass"), counts.verb(len(names), "stands")
-    shown = listed(names, len(names))
-    return f"{noun} {shown} {stands} for no resource: spec.extendedResourceName is not set"
-
-
-def _classes(evidence: ExplainedMoment) -> Iterator[JsonObject]:
-    objects = evidence.views.objects
-    trees = map(objects.get, objects.keys(*api_resources.DEVICE_CLASSES))
-    yield from (tree for tree in trees if tree is not None)
-
-
-def _stands_for(resource: str, tree: JsonView) -> bool:
-    own = f"{extended_resources.IMPLICIT}{meta.name(tree)}"
-    return resource in (dra.extended_resource_name(tree), own)
-
-
-def _is_served(evidence: ExplainedMoment, resource: str) -> bool:
-    return any(_stands_for(resource, tree) for tree in _classes(evidence))
 
 
 async def changed(

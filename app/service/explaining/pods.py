@@ -204,7 +204,7 @@ async def _with_origins(
     if nodes or not evidence.views.objects.keys(*api_resources.NODES):
         gone = await closed_nodes.withdrawn(evidence, tree, {each.about for each in former})
     first = [
-        *await absent.reasons(evidence, tree),
+        *await absent.reasons(evidence, tree, [one.text for one in nodes]),
         *await absent.accounts(evidence, meta.namespace(tree), tree),
         *await switched.reasons(evidence, tree),
         *former,

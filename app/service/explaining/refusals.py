@@ -36,6 +36,7 @@ from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service import moments
+from app.service.explaining import closed_nodes
 from app.service.explaining.evidence import ExplainedMoment, drive
 
 
@@ -60,7 +61,15 @@ async def reason(evidence: ExplainedMoment, pod: ObjectKey, verdict: SchedulerMe
     """The first cause with which the nodes refuse as recorded, or that none is known."""
     if of_volumes := scheduler_messages.about_volumes(verdict.message):
         tree = evidence.views.objects.get(pod) or {}
-        near = tuple(volumes.reasons(evidence.views, tree, is_elsewhere=True))
+        near = (
+            *await closed_nodes.but_for_volumes(
+                evidence,
+                pod,
+                await evidence.views_at(verdict.event.revision),
+                Instant(verdict.event.stamp.time),
+            ),
+            *volumes.reasons(evidence.views, tree, is_elsewhere=True),
+        )
         return Reason(text=_of_volumes(of_volumes), children=near, is_kept=True)
     refused = verdict.event.revision
     then = await evidence.views_at(refused)

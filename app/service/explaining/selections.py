@@ -384,6 +384,15 @@ def requests_of(
             yield from wishes_of(evidence.views, compiler, name, claim, classes or {})
 
 
+def open_claims(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[JsonObject]:
+    """The claims of a pod that have no devices yet."""
+    facts = pods.facts(pod)
+    for named in pods.named_claims(facts):
+        claim = evidence.views.objects.get(claim_key(facts.namespace, named.name or ""))
+        if claim is not None and dra.allocation(claim) is None:
+            yield claim
+
+
 def _loss(
     events: Sequence[Event], wishes: Sequence[SelectingRequest], inventory: Inventory
 ) -> tuple[Event, str] | None:

@@ -24,7 +24,7 @@ async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
     """The sources of taints: for each taint and object, the write that set it, and the devices."""
     taints, names = _excluded(nodes)
     devices = _EffectiveDevices(evidence.views)
-    origins: dict[tuple[str, ObjectKey], list[TaintSource]] = {}
+    origins: dict[tuple[str, ObjectKey], dict[str, TaintSource]] = {}
     rules = evidence.views.inventory.rules().values()
     are_by_slices = not any(rule.taint.text in taints for rule in rules)
     not_shown = ""
@@ -40,12 +40,16 @@ async def reasons(evidence: ExplainedMoment, nodes: Sequence[NodeReason]) -> lis
         for taint in () if device is None else device.taints:
             if taint.text in taints:
                 source = tainted.origin(evidence.views, device_id, taint, slice_key)
-                origins.setdefault((taint.text, source.about), []).append(source)
+                origins.setdefault((taint.text, source.about), {})[name] = source
     reasons: list[Reason] = []
     for (taint_text, key), of_devices in list(origins.items())[:NAMES_MAX]:
-        since = sources.since(await evidence.changes(key), partial(_taints_all, of_devices))
+        those = [*of_devices.values()]
+        since = sources.since(await evidence.changes(key), partial(_taints_all, those))
         if since is not None and evidence.sight.sees(since):
-            text = f"{of_devices[0].text} taints {devices_text(len(of_devices))} {taint_text} "
+            what = (
+                devices_text(len(those)) if len(those) > 1 else f"device {next(iter(of_devices))}"
+            )
+            text = f"{those[0].text} taints {what} {taint_text} "
             reasons.append(kept(since, f"{text}since it was written"))
     return reasons
 

@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
 from app.analysis.explain import circumstances, node_answers, untried, waits
-from app.analysis.explain.nearby import extended, outcomes, publishers
+from app.analysis.explain.hardware import selected
+from app.analysis.explain.nearby import drivers as drivers_nearby
+from app.analysis.explain.nearby import extended, outcomes, publishers, selector_errors
 from app.analysis.explain.nearby import nodes as nodes_nearby
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.node_reasons import NodeReason, node_reason
@@ -85,19 +87,7 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             pod = evidence.views.objects.get(subject.key)
             if pod is None or core.needs_no_node(pod) or subject.alike is None:
                 continue
-            changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
-            changed += _in_vain(evidence, item.text, pod)
-            changed += await published.under_claims(evidence, pod)
-            if is_about_devices or circumstances.is_of_selector(item.text):
-                changed += await selections.reclassed(evidence, pod, lost)
-                changed += await templates.replaced(evidence, pod)
-                changed += published.passed_over(evidence, pod)
-            elif untried.cause(evidence.views, pod, evidence.rules):
-                changed += await _unasked(evidence, pod)
-            if INVALID_POOLS in item.text:
-                changed += published.doubled(evidence, evidence.views.inventory.pool_ids())
-            if obstacles.ELSEWHERE in item.text:
-                changed += await closed_nodes.unclaimed(evidence, pod)
+            changed = await _beside_nodes(evidence, subject.key, pod, item.text, lost)
             shut = await closed_nodes.with_authors(evidence, pod, closed.closings(item.text, pod))
             lines = (
                 *(each.text for one in shut for each in (one, *one.children)),
@@ -106,12 +96,14 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
             )
             summary = None
             if waits.NOT_YET in item.text:
+                lines = (*await _unready(evidence, pod), *lines)
                 lines = (*lines, *await attempts.failed(subject.key))
             if is_about_devices:
                 summary = await attempts.last(subject.key, pod)
             if summary is not None:
+                rewritten = _are_excluded(summary)
+                lines = (*(attempts.differing(pod) if rewritten else ()), *lines)
                 if subject is item.objects[0]:
-                    rewritten = _are_excluded(summary)
                     changed = await selections.rewritten(evidence, pod) if rewritten else []
                     changed += await attempts.former(pod, summary)
                     lines = (*lines, *(reason.text for reason in changed))
@@ -133,6 +125,31 @@ async def with_causes(evidence: ExplainedMoment, answer: Findings, pods_max: int
     return replace(answer, items=tuple(items))
 
 
+async def _beside_nodes(
+    evidence: ExplainedMoment, key: ObjectKey, pod: JsonObject, refusal: str, lost: LostDevices
+) -> list[Reason]:
+    """The reasons of a waiting pod that no node has to be asked for."""
+    changed = [*selections.patched_away(evidence, pod)][:NAMES_MAX]
+    changed += _in_vain(evidence, refusal, pod)
+    changed += selector_errors.corrections(evidence.views, refusal)
+    changed += await published.under_claims(evidence, pod)
+    if devices.REFUSED in refusal or selector_errors.is_of_selector(refusal):
+        changed += await selections.reclassed(evidence, pod, lost)
+        changed += await templates.replaced(evidence, pod)
+        changed += published.passed_over(evidence, pod)
+        changed += _of_drivers(evidence, pod)
+    elif untried.cause(evidence.views, pod, evidence.rules):
+        changed += await _unasked(evidence, pod)
+    elif scheduler_messages.lacking(said := refusal.partition(": ")[2]):
+        changed += await absent.reasons(evidence, pod, [said])
+    if INVALID_POOLS in refusal:
+        changed += published.doubled(evidence, evidence.views.inventory.pool_ids())
+    if obstacles.ELSEWHERE in refusal:
+        changed += await closed_nodes.unclaimed(evidence, pod)
+    changed += await _but_for_volumes(evidence, key, pod)
+    return changed
+
+
 def _in_vain(evidence: ExplainedMoment, refusal: str, pod: JsonObject) -> Iterator[Reason]:
     """The claims of a pod because of which scoring or binding fails each time."""
     if _FAILS_TO_SCORE in refusal:
@@ -146,6 +163,32 @@ def _in_vain(evidence: ExplainedMoment, refusal: str, pod: JsonObject) -> Iterat
 
 _FAILS, _FAILS_TO_SCORE = 'plugin "DynamicResources"', "running Score plugins"
 """The scheduler's words for errors of a plug-in and of scoring."""
+
+
+def _of_drivers(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[Reason]:
+    """The drivers without slices that classes and requests of a pod select."""
+    for reason in drivers_nearby.unpublished(evidence.views, pod):
+        if reason.about is not None and evidence.sight.sees_key(reason.about):
+            yield reason
+
+
+async def _unready(evidence: ExplainedMoment, pod: JsonObject) -> Iterator[str]:
+    """The conditions that devices of a pod still lack, device by device."""
+    now, timeout = await evidence.now(), evidence.rules.binding_timeout
+    _, lacking = waits.cause(evidence.views, pod, now, timeout)
+    return (line.text for claim in lacking for line in claim.children[:NAMES_MAX])
+
+
+async def _but_for_volumes(
+    evidence: ExplainedMoment, key: ObjectKey, pod: JsonObject
+) -> tuple[Reason, ...]:
+    """The nodes that would take a pod of a recorded scheduler, were it not for its volumes."""
+    placed = meta.condition(pod, condition_types.POD_SCHEDULED)
+    if placed is None or not scheduler_messages.about_volumes(placed.message):
+        return ()
+    now = await evidence.now()
+    reasons = await closed_nodes.but_for_volumes(evidence, key, evidence.views, now)
+    return Reason(text="", children=(*reasons,)).seen_by(evidence.sight.sees_key).children
 
 
 async def _unasked(evidence: ExplainedMoment, pod: JsonObject) -> list[Reason]:
@@ -263,6 +306,18 @@ class _Attempts:
         self._are_slices_gone: bool | None = None
         self._are_slices_changed: bool | None = None
         self._askable = evidence.bounds.refusal_nodes_max
+        self._differing: dict[str, tuple[str, ...]] = {}
+
+    def differing(self, pod: JsonObject) -> tuple[str, ...]:
+        """The values by which a pod's requests select no device; many pods ask for the same."""
+        claims = selections.open_claims(self._evidence, pod)
+        return tuple(line for claim in claims for line in self._differing_of(claim))
+
+    def _differing_of(self, claim: JsonObject) -> tuple[str, ...]:
+        wanted = repr(meta.spec(claim))
+        if wanted not in self._differing:
+            self._differing[wanted] = tuple(selected.differing(self._evidence.views, claim))
+        return self._differing[wanted]
 
     async def last(self, key: ObjectKey, pod: JsonObject) -> DecisionSummary | None:
         """The summary of causes of the last attempt for a pod; None if it is not known."""

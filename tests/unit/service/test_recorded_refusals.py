@@ -1,5 +1,6 @@
 """Refusals of a recorded scheduler that its nodes, tried again, contradict."""
 
+import copy
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,6 +11,7 @@ from app.analysis import scheduling_rules
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.pods import ExplainBounds
 from app.analysis.explain.questions import Question
+from app.analysis.explain.reasons import Reason
 from app.analysis.explain.verdicts import SchedulerMessage
 from app.analysis.views import LiveViews, compiler_of
 from app.domain.controllers.scheduling.reports import messages
@@ -59,10 +61,19 @@ async def told(
     message: str = REFUSED,
     **bounds: int,
 ) -> str:
-    """What is said of a refusal of pod b that a recording has at this revision.
+    """What is said of a refusal of pod b that a recording has at this revision."""
+    return (await reason(cluster, revision, profile, events, message, **bounds)).text
 
-    The recording has all events of the cluster, or these.
-    """
+
+async def reason(
+    cluster: Cluster,
+    revision: int,
+    profile: Profile = Profile(),
+    events: Sequence[Event] | None = None,
+    message: str = REFUSED,
+    **bounds: int,
+) -> Reason:
+    """The reason of a refusal; the recording has all events of the cluster, or these."""
     recorded = cluster.line.events if events is None else events
     log, info = await history_of(recorded)
     info = structs.replace(info, settings=profile.settings())
@@ -79,7 +90,7 @@ async def told(
         bounds=ExplainBounds(**bounds),
     )
     event = recorded[revision - 1]
-    return (await refusals.reason(evidence, POD, SchedulerMessage(message, "there", event))).text
+    return await refusals.reason(evidence, POD, SchedulerMessage(message, "there", event))
 
 
 async def test_devices_in_flight_are_a_possible_cause() -> None:
@@ -271,3 +282,44 @@ async def test_volumes_are_named_as_what_is_not_tried_again(reasons: str) -> Non
         "the nodes give another answer; it knew 3 nodes, and the recording has 1: a change of "
     )
     assert text.endswith(f": {said}" if said else f"{unknown}nodes may be missing")
+
+
+@pytest.mark.parametrize(
+    ("place", "devices", "said"),
+    [
+        ("other", 3, ["but for its volumes the pod would fit on node n0: PersistentVolumeClaim "
+                      "default/data has volume pv-1, which is for nodes with x.test/rack In "
+                      "other"]),
+        # The node would not take it, either.
+        ("other", 0, []),
+        # The volume is for the node.
+        ("here", 3, []),
+    ],
+)  # fmt: skip
+async def test_node_that_only_a_volume_excludes_is_named(
+    place: str, devices: int, said: list[str]
+) -> None:
+    cluster = cluster_of(nodes=1, devices=devices)
+    node = copy.deepcopy(cluster.must("nodes", "n0"))
+    node["metadata"].setdefault("labels", {})["x.test/rack"] = "here"
+    cluster.update("nodes", node)
+    wanted = {"key": "x.test/rack", "operator": "In", "values": [place]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [wanted]}]}
+    size = {"storage": "1Gi"}
+    common = {"accessModes": ["ReadWriteOnce"], "storageClassName": ""}
+    source = {"capacity": size, "local": {"path": "/data"}, "nodeAffinity": {"required": required}}
+    cluster.create("v1", "PersistentVolume", "pv-1", spec={**common, **source})
+    bound = {"volumeName": "pv-1", "resources": {"requests": size}}
+    cluster.create("v1", "PersistentVolumeClaim", "data", spec={**common, **bound})
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    cluster.pod("b", template="gpu", volumes=[volume])
+    cluster.settle()
+    message = "0/1 nodes are available: 1 node(s) had volume node affinity conflict. more"
+    made = await reason(cluster, before_placement(cluster), message=message)
+    assert [one.text for one in made.children if one.text.startswith("but for")] == said
+
+
+def before_placement(cluster: Cluster) -> int:
+    """The revision at which pod b has its claim, and no devices yet."""
+    made = [one.revision for one in cluster.line.events if one.key.resource == "resourceclaims"]
+    return made[0] + 1

@@ -5,11 +5,14 @@ of its conditions is false and which values the device has there.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 from app.analysis.explain.hardware import devices
+from app.analysis.explain.nearby import keys as keys_nearby
 from app.analysis.explain.pods import Steps
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.tallies import devices_text
@@ -19,12 +22,16 @@ from app.domain.cel import (
     CompileError,
     DeviceInput,
     Falsity,
+    Program,
     compile_expression,
     falsities,
 )
 from app.domain.devices.model import AppliedPatch
-from app.domain.values import counts, identifiers
+from app.domain.log import ObjectKey
+from app.domain.values import api_resources, counts, identifiers
+from app.domain.values.fields import dra
 from app.domain.values.identifiers import DeviceId, PoolId
+from app.domain.values.json_tree import JsonView
 
 DEVICES_MAX = 256
 """The number of devices per line on which a selector is evaluated again."""
@@ -53,6 +60,18 @@ _WORD = re.compile(r"\w[\w./-]*(?=['\"])|\w+")
 
 _NUMERIC_TEXT = re.compile(r' is "v?\d')
 """A value that is a text and begins like a number."""
+
+_EQUAL = re.compile(r"^(?P<path>device\.[^=!<>]+?) == (?P<literal>'[^']*'|\"[^\"]*\"|[\w.-]+)$")
+"""A comparison of a value of a device with a literal."""
+
+_SORTS = (
+    (re.compile(r"['\"]"), "a text"),
+    (re.compile(r"(?:true|false)$"), "true or false"),
+    (re.compile(r"-?\d"), "a number"),
+    (re.compile(r"semver\("), "a version"),
+    (re.compile(r"quantity\("), "a quantity"),
+)
+"""The beginnings of values and literals with their types, in words."""
 
 
 class _FalseParts:
@@ -101,6 +120,7 @@ class _FalseParts:
         marked = parts.pop() if len(parts) == 1 else ""
         lines = (
             *_lines(counted, expression, reason.count - len(known)),
+            *_meant(self._views, known, counted),
             *_patches(patched, sum(counted.values())),
         )
         return replace(reason, children=lines, marked=marked)
@@ -123,6 +143,73 @@ class _FalseParts:
             for one in self._views.inventory.slices_of(pool)
             for device in one.devices
         }
+
+
+def differing(views: LiveViews, claim: JsonView) -> Iterator[str]:
+    """The values of the devices of its class by which a request selects none of them.
+
+    Those of a list of alternatives are left out: one of them is enough.
+    """
+    for request in dra.requests(claim):
+        wish = request.exactly
+        if wish is None or not wish.selectors:
+            continue
+        key = ObjectKey(*api_resources.DEVICE_CLASSES, "", wish.device_class_name)
+        of_class = dra.class_selectors(views.objects.get(key) or {})
+        lines = _differing(views, _programs(of_class), _programs(wish.selectors))
+        for reason in lines:
+            yield f"request {request.name}: {reason.text}"
+
+
+def _programs(selectors: Iterable[JsonView]) -> list[tuple[str, Program]] | None:
+    """The expressions with their programs; None if one cannot be compiled."""
+    try:
+        texts = [*filter(None, map(dra.selector_expression, selectors))]
+        return [(text, compile_expression(text, environment=STORED)) for text in texts]
+    except CompileError:
+        return None
+
+
+def _differing(
+    views: LiveViews,
+    of_class: Sequence[tuple[str, Program]] | None,
+    wanted: Sequence[tuple[str, Program]] | None,
+) -> Iterator[Reason]:
+    if of_class is None or not wanted:
+        return
+    unselected: dict[str, dict[str, DeviceInput]] = {}
+    for device in keys_nearby.first_devices(views):
+        given = device.cel_input
+        if not all(program.evaluate(given).match for _, program in of_class):
+            continue
+        text = next((text for text, program in wanted if not program.evaluate(given).match), None)
+        if text is None:
+            return
+        unselected.setdefault(text, {})["/".join(device.id)] = given
+    for expression, known in sorted(unselected.items(), key=lambda item: -len(item[1]))[:1]:
+        some = dict(islice(known.items(), DEVICES_MAX))
+        program = dict(wanted)[expression]
+        counted = Counter(filter(None, falsities(program, [*some.values()])))
+        yield from _lines(counted, expression, 0)
+        yield from _meant(views, some, counted)
+
+
+def _meant(
+    views: LiveViews, known: Mapping[str, DeviceInput], counted: Iterable[Falsity]
+) -> Iterator[Reason]:
+    """The names that may have been meant by those that a condition reads and no device has."""
+    missing = {
+        key
+        for falsity in counted
+        for path, value in falsity.reads
+        if _is_missing(path, value)
+        for key in keys_nearby.keys_in(path)
+    }
+    device = next(iter(known.values()))
+    for key in sorted(missing)[:VALUES_MAX]:
+        if text := keys_nearby.meant(views, key, device):
+            text = text if len(missing) == 1 else f"for {key.path}, {text}"
+            yield Reason(text=text, is_kept=True)
 
 
 def _is_read(applied: AppliedPatch, path: str) -> bool:
@@ -169,6 +256,8 @@ def _lines(counted: dict[Falsity, int], expression: str, untried: int) -> Iterat
             yield Reason(text=text, count=sum(values.values()))
         if _ORDER.search(part) and any(_NUMERIC_TEXT.search(text) for text in values):
             yield Reason(text=AS_TEXT)
+    for text in dict.fromkeys(filter(None, map(_of_other_types, counted))):
+        yield Reason(text=text, is_kept=True)
     if untried > 0:
         was = counts.verb(untried, "was")
         text = f"{devices_text(untried)} more {was} not looked at for it"
@@ -189,6 +278,27 @@ def _values(values: dict[str, int], is_one: bool) -> str:
     if (more := len(texts) - VALUES_MAX) > 0:
         shown.append(f"{more} more {counts.plural(more, 'value')}")
     return (", " if is_short else "; ").join(shown)
+
+
+def _of_other_types(falsity: Falsity) -> str:
+    """The types of a value and of the literal that it is compared with, if they differ."""
+    match, values = _EQUAL.match(falsity.text), dict(falsity.reads)
+    if match is None or (value := values.get(match["path"])) is None:
+        return ""
+    literal = match["literal"]
+    published, wanted = _sort_of(value), _sort_of(literal)
+    if not published or not wanted or published == wanted:
+        return ""
+    return f"{match['path']} is {published}, and {literal} is {wanted}: these are never equal"
+
+
+def _sort_of(text: str) -> str:
+    return next((words for begins, words in _SORTS if begins.match(text)), "")
+
+
+def _is_missing(path: str, value: str) -> bool:
+    """Whether a path leads to nothing on a device."""
+    return value == "optional.none()" or (path.startswith("has(") and value == "false")
 
 
 def _is_shown(value: str) -> bool:

@@ -16,10 +16,13 @@ _Labels = Mapping[str, Mapping[str, str]]
 """The labels of nodes, by node."""
 
 
-def unmatched(views: LiveViews, pod: JsonObject, names: Sequence[str]) -> Iterator[Reason]:
+def unmatched(
+    views: LiveViews, pod: JsonObject, names: Sequence[str], owner: str = "the pod"
+) -> Iterator[Reason]:
     """The labels that a pod's node selector and node affinity require and these refused nodes lack.
 
-    The message of the scheduler names neither the label nor its value.
+    The message of the scheduler names neither the label nor its value. `owner` is what is said to
+    want them.
     """
     if not names:
         return
@@ -31,7 +34,7 @@ def unmatched(views: LiveViews, pod: JsonObject, names: Sequence[str]) -> Iterat
     for key, value in spec.node_selector:
         lacking = {name: has for name, has in nodes.items() if has.get(key) != value}
         if lacking:
-            text = f"the nodeSelector of the pod wants {key}={value}"
+            text = f"the nodeSelector of {owner} wants {key}={value}"
             yield _reason(text, [key], lacking)
             yield from origins.of_label(views, pod, key, value)
     chosen = spec.node_affinity
@@ -41,7 +44,7 @@ def unmatched(views: LiveViews, pod: JsonObject, names: Sequence[str]) -> Iterat
     if lacking:
         terms = [*filter(None, map(_term_text, chosen.terms))]
         keys = [one.key for term in chosen.terms for one in term.labels]
-        text = f"the node affinity of the pod wants {' or '.join(terms) or 'no node'}"
+        text = f"the node affinity of {owner} wants {' or '.join(terms) or 'no node'}"
         yield _reason(text, [*dict.fromkeys(keys)], lacking)
 
 

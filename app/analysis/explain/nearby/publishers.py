@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.analysis.explain import lives
+from app.analysis.explain.nearby import labels
 from app.analysis.explain.nearby import nodes as nearby_nodes
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.views import LiveViews
+from app.domain.controllers import daemon_nodes
 from app.domain.devices.model import Slice
 from app.domain.devices.nodes import Node
 from app.domain.log import ObjectKey
@@ -50,7 +52,10 @@ def silent(
     A slice counts for the account that wrote it, and for every account where none is known to have
     written it. Pods that are named already are left out.
     """
-    pods = [one for one in _daemons(views, set(names)) if one.key not in named] if names else []
+    if not names:
+        return
+    yield from _unwanted(views, names, named)
+    pods = [one for one in _daemons(views, set(names)) if one.key not in named]
     if not pods:
         return
     authors = _authors(views)
@@ -62,6 +67,35 @@ def silent(
             groups[one.key.namespace, one.owner, one.user, _state(one.tree)].append(one)
     for (_, _, user, state), silent_pods in [*groups.items()][:NAMES_MAX]:
         yield _reason(silent_pods, evidence[user], state)
+
+
+def _unwanted(
+    views: LiveViews, names: Sequence[str], named: Container[ObjectKey | None]
+) -> Iterator[Reason]:
+    """The DaemonSets that may publish slices and that want no pod on any of these nodes."""
+    sets: defaultdict[str, list[ObjectKey]] = defaultdict(list)
+    for key in views.objects.keys(*api_resources.DAEMON_SETS):
+        if key not in named:
+            template = core.template(views.objects.get(key) or {})
+            account = core.service_account_name(template) or "default"
+            sets[access.service_account(key.namespace, account)].append(key)
+    nodes = [views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {} for name in names]
+    count = 0
+    for user, evidence in _allowed(views, sets.keys()) if sets else ():
+        (namespace, account) = access.split_service_account(user) or ("", "")
+        for key in sets[user]:
+            template = core.template(views.objects.get(key) or {})
+            refusals = [daemon_nodes.refusal(template, node) for node in nodes]
+            if not all(refusals) or count == NAMES_MAX:
+                continue
+            count += 1
+            noun = counts.plural(len(names), "node")
+            text = f"DaemonSet {key.namespace}/{key.name} runs as ServiceAccount {namespace}/"
+            text += f"{account}, which {evidence.text}, and wants no pod on {noun} "
+            text += f"{listed(names, len(names))}: "
+            of_labels = labels.unmatched(views, dict(template), names, owner="its pods")
+            text += next((one.text for one in of_labels), refusals[0])
+            yield Reason(text=text, about=key, is_kept=True, rests_on=(key, *evidence.shown_by))
 
 
 def _daemons(views: LiveViews, names: Collection[str]) -> Iterator[_Pod]:
@@ -147,8 +181,8 @@ class _Served:
         authors = ("", pod.user)
         if any((author, pod.node) in self.named for author in authors):
             return True
-        labels = meta.labels(views.objects.get(ObjectKey(*api_resources.NODES, "", pod.node)) or {})
-        node = Node(name=pod.node, labels=labels)
+        tree = views.objects.get(ObjectKey(*api_resources.NODES, "", pod.node)) or {}
+        node = Node(name=pod.node, labels=meta.labels(tree))
         return any(
             author in authors and (one.per_device or nearby_nodes.is_for_any(one, [node]))
             for author, one in self.others

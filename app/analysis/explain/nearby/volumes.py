@@ -113,6 +113,15 @@ def _missing(pod: JsonView, key: ObjectKey) -> str:
     return "does not exist" if key.name in named else _UNMADE
 
 
+def sources(views: Views, key: ObjectKey) -> Iterator[ObjectKey]:
+    """The volume and the class of a volume claim, from which it is known where it can be used."""
+    claim = views.objects.get(key) or {}
+    if name := core.bound_volume(claim):
+        yield ObjectKey(*api_resources.PERSISTENT_VOLUMES, "", name)
+    elif name := core.storage_class_name(claim):
+        yield ObjectKey(*api_resources.STORAGE_CLASSES, "", name)
+
+
 def obstacle(views: Views, pod: JsonView, key: ObjectKey, node: str) -> str:
     """The reason why a scheduler places a pod with a volume claim on no node; empty for none.
 
