@@ -124,8 +124,7 @@ def cause_text(cause: DeviceCause) -> str:
     what = _WORDS.get(cause.cause, cause.cause)
     about = f" ({cause.about})" if cause.about else ""
     devices, places = counts.of(cause.devices, "device"), counts.of(cause.nodes, "node")
-    say = counts.verb(cause.nodes, "says")
-    return f"request {cause.request}: {devices} {what}{about}, as {places} {say}"
+    return f"request {cause.request}: {devices} {what}{about}, on {places}"
 
 
 def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
@@ -139,8 +138,16 @@ def capacity_lines(answer: CapacityCourse) -> Iterator[str]:
     yield from (counter_text(one) for one in now.counters)
     if len(answer.moments) > 1:
         yield "over time, by revision: devices of the largest claim that fits, of those free"
+        before, left_out = "", 0
         for moment in answer.moments:
-            yield f"  {moment.time[:19].replace('T', ' ')} {moment.revision:>8}  {_course(moment)}"
+            if (course := _course(moment)) != before:
+                yield f"  {moment.time[:19].replace('T', ' ')} {moment.revision:>8}  {course}"
+            else:
+                left_out += 1
+            before = course
+        if left_out:
+            has = counts.verb(left_out, "has")
+            yield f"  {counts.of(left_out, 'more moment')} {has} the numbers of the one before"
     if answer.missing:
         moments = "1 moment is" if answer.missing == 1 else f"{answer.missing} moments are"
         yield f"{moments} not computed yet: repeat the request"

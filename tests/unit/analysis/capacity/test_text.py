@@ -42,3 +42,20 @@ def test_moment_names_the_devices_of_the_largest_claim_beside_those_that_are_fre
         "  2026-01-02 03:00:00        1  no device class",
         "  2026-01-02 03:00:00        2  gpu 4 of 7; stranded memory 2",
     ]
+
+
+def test_moments_with_the_numbers_of_the_one_before_are_counted_alone():
+    """A cluster that has just been made has a dozen lines in which there is no class yet."""
+    gpu = ClassCapacity(name="gpu", devices=8, allocatable=8, free=7, largest=4, node="n0")
+    course = CapacityCourse(
+        history="h",
+        revision=Revision(5),
+        time="2026-01-02T03:00:00Z",
+        moments=(moment(1), moment(2), moment(3), moment(4, gpu), moment(5)),
+    )
+    assert list(text.capacity_lines(course))[-4:] == [
+        "  2026-01-02 03:00:00        1  no device class",
+        "  2026-01-02 03:00:00        4  gpu 4 of 7",
+        "  2026-01-02 03:00:00        5  no device class",
+        "  2 more moments have the numbers of the one before",
+    ]
