@@ -3,7 +3,18 @@
 The words of each stand in `why`, and with the first finding.
 """
 
-from tests.web.invented import Invented, ask, cel, claim, class_of, node, pod, slice_of, space
+from tests.web.invented import (
+    Invented,
+    ask,
+    cel,
+    claim,
+    class_of,
+    node,
+    pod,
+    slice_of,
+    space,
+    template,
+)
 from tests.web.quiet_incidents import daemons, role_of
 from tests.web.reported_incidents import lab
 
@@ -111,6 +122,57 @@ def driver_wants_a_label_that_no_node_has(new):
     )  # fmt: skip
 
 
+def pod_of_high_priority_evicts_none(new):
+    """A pod waits for the cpu of pods that are less urgent, and its class forbids to evict them."""
+    driver, name = f"{new('d')}.test", new("polite")
+    polite = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+              "metadata": {"name": name}, "value": 1000, "preemptionPolicy": "Never"}  # fmt: skip
+    bulk, urgent = pod("bulk", "lab", claim="first"), pod("job", "lab", claim="want")
+    for user in (bulk, urgent):
+        user["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "10"
+    urgent["spec"]["priorityClassName"] = name
+    devices = [{"name": "x0"}, {"name": "x1"}]
+    return Invented(
+        about="job",
+        told=(r"Insufficient cpu", r"preemptionPolicy"),
+        steps=(
+            {"apply": [*lab(driver, slice_of("s", driver, "n", devices, nodeName="n")), polite,
+                       claim("first", "lab", ask("c")), bulk]},
+            {"wait": 2},
+            {"apply": [claim("want", "lab", ask("c")), urgent]},
+            {"wait": 2},
+        ),
+    )  # fmt: skip
+
+
+def limit_range_refuses_the_pods(new):
+    """A LimitRange allows less cpu than the containers of a Deployment have."""
+    driver, name = f"{new('d')}.test", new("small")
+    limits = {"apiVersion": "v1", "kind": "LimitRange",
+              "metadata": {"name": name, "namespace": "lab"},
+              "spec": {"limits": [{"type": "Container", "max": {"cpu": "2"}}]}}  # fmt: skip
+    user = pod("job", "lab", template="t")["spec"]
+    user["containers"][0]["resources"] |= {"requests": {"cpu": "4"}, "limits": {"cpu": "4"}}
+    labels = {"app": "job"}
+    wanted = {"apiVersion": "apps/v1", "kind": "Deployment",
+              "metadata": {"name": "job", "namespace": "lab"},
+              "spec": {"replicas": 2, "selector": {"matchLabels": labels},
+                       "template": {"metadata": {"labels": labels}, "spec": user}}}  # fmt: skip
+    return Invented(
+        about="deployment/job",
+        told=(r"maximum cpu usage per Container is 2, but limit is 4",
+              rf"LimitRange lab/{name} sets that maximum of cpu"),
+        steps=(
+            {"apply": [*lab(driver, slice_of("s", driver, "n", [{"name": "x"}], nodeName="n")),
+                       limits, template("t", "lab", ask("c")), wanted]},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
+TOLD = (limit_range_refuses_the_pods,)
+"""Incidents whose words stand in `why` alone."""
+
 STRANGERS = (
     capacity_is_read_as_an_attribute,
     selector_names_another_domain,
@@ -119,5 +181,6 @@ STRANGERS = (
     usable_memory_is_less_than_the_printed_one,
     slice_lost_its_attributes,
     driver_wants_a_label_that_no_node_has,
+    pod_of_high_priority_evicts_none,
 )
 """Incidents whose first finding has all words of the cause."""

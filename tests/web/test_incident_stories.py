@@ -155,6 +155,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *overlooked_incidents.PLACED,
         *withdrawn_incidents.WITHDRAWN,
         *stranger_incidents.STRANGERS,
+        *stranger_incidents.TOLD,
     ],
     ids=lambda make: make.__name__,
 )
@@ -253,6 +254,7 @@ TOLD_OF_PODS = [
     *overlooked_incidents.PLACED,
     *withdrawn_incidents.WITHDRAWN,
     *stranger_incidents.STRANGERS,
+    *stranger_incidents.TOLD,
 ]
 
 

@@ -81,3 +81,15 @@ async def test_daemon_set_is_named_only_if_it_may_publish(is_allowed):
     findings, said = await answers(replace(made, steps=steps), "pod", "job")
     for told in (said, findings[0]["causes"]):
         assert any("wants no pod on node n" in line for line in told) == is_allowed, told
+
+
+@pytest.mark.parametrize(("value", "is_told"), [(1000, True), (0, False)])
+async def test_policy_is_told_only_where_less_urgent_pods_are_placed(value, is_told):
+    made = stranger_incidents.pod_of_high_priority_evicts_none(Names(6))
+    steps = copy.deepcopy(made.steps)
+    for tree in steps[0]["apply"]:
+        if tree["kind"] == "PriorityClass":
+            tree["value"] = value
+    findings, _ = await answers(replace(made, steps=steps), "pod", "job")
+    told = "the pod evicts none of lower priority: its preemptionPolicy is Never, by PriorityClass"
+    assert any(line.startswith(told) for line in findings[0]["causes"]) == is_told

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import attempts as attempt_reasons
-from app.analysis.explain import circumstances, node_answers, untried, waits
+from app.analysis.explain import circumstances, node_answers, preemption, untried, waits
 from app.analysis.explain.hardware import selected
 from app.analysis.explain.nearby import drivers as drivers_nearby
 from app.analysis.explain.nearby import extended, outcomes, publishers, selector_errors
@@ -147,6 +147,8 @@ async def _beside_nodes(
     if obstacles.ELSEWHERE in refusal:
         changed += await closed_nodes.unclaimed(evidence, pod)
     changed += await _but_for_volumes(evidence, key, pod)
+    if scheduler_messages.lacking(refusal.partition(": ")[2]):
+        changed += preemption.declined(evidence.views.objects, pod)
     return changed
 
 

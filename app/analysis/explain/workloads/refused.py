@@ -11,7 +11,7 @@ from app.analysis.explain import questions, quota_use
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.log import Event, ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, json_tree
 from app.domain.values.fields import core
 from app.domain.values.identifiers import Uid
 
@@ -22,6 +22,10 @@ _MADE_BODY = f'"reason":"{_MADE}"'.encode()
 
 _OF_POD = re.compile(r'^.*?pods "[^"]*" is (?:forbidden|invalid): ', re.DOTALL)
 """The part of a refusal with the generated name of a pod, which differs at each try."""
+
+
+_BOUND = re.compile(r"\b(maximum|minimum) (\S+) usage per (Container|Pod) is ([\w.]*\w)")
+"""A bound of a LimitRange in a refusal: the sort, the resource, for what it is, and the amount."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,9 +95,9 @@ def reason(views: LiveViews, refusal: PodRefusal, *, sees_quota: bool) -> Reason
     text = f"its pods are refused{times}: {refusal.message}"
     if refusal.is_past:
         text = f"its pods were refused{times}, and one was made since: {refusal.message}"
-    children: tuple[Reason, ...] = ()
+    children = tuple(_of_limits(views, namespace, refusal.message))
     if sees_quota and not refusal.is_past:
-        children = tuple(_of_quota(views, namespace, refusal.message))
+        children += tuple(_of_quota(views, namespace, refusal.message))
     return Reason(
         text=text,
         children=children,
@@ -116,6 +120,19 @@ def lifted_quota(views: LiveViews, namespace: str, message: str) -> str:
     quota = views.objects.get(ObjectKey(*api_resources.RESOURCE_QUOTAS, namespace, name))
     is_lifted = quota is None or quota_use.has_room(views, namespace, message, quota)
     return name if is_lifted else ""
+
+
+def _of_limits(views: LiveViews, namespace: str, message: str) -> Iterator[Reason]:
+    """The LimitRanges with a bound that a refusal is about; the message names none of them."""
+    if (bound := _BOUND.search(message)) is None:
+        return
+    field, resource, kind, amount = bound.groups()
+    for key in views.objects.keys(*api_resources.LIMIT_RANGES, namespace):
+        for limits in json_tree.objects(views.objects.get(key) or {}, "spec", "limits"):
+            own = json_tree.text(limits, field[:3], resource)
+            if limits.get("type") == kind and own == amount:
+                text = f"LimitRange {namespace}/{key.name} sets that {field} of {resource}"
+                yield Reason(text=text, about=key, rests_on=(key,), is_kept=True)
 
 
 def _of_quota(views: LiveViews, namespace: str, message: str) -> Iterator[Reason]:
