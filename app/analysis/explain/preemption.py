@@ -8,7 +8,7 @@ from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, event_reasons, json_tree
+from app.domain.values import api_resources, event_reasons
 from app.domain.values.fields import core, decision_body, meta
 from app.domain.values.fields.decision_body import PreemptionSummary
 from app.domain.values.json_tree import JsonView
@@ -51,11 +51,11 @@ def awaited(objects: ObjectsReader, pod: JsonView) -> list[Reason]:
 def declined(objects: ObjectsReader, pod: JsonView) -> Iterator[Reason]:
     """The policy for which a waiting pod evicts none, where pods of lower priority are placed."""
     spec, own = meta.spec(pod), core.priority(pod) or 0
-    if json_tree.text(spec, "preemptionPolicy") != "Never":
+    if spec.get("preemptionPolicy") != "Never":
         return
     others = (objects.get(key) or {} for key in objects.keys(*api_resources.PODS))
     if any(core.has_node(other) and (core.priority(other) or 0) < own for other in others):
-        name = json_tree.text(spec, "priorityClassName")
+        name = spec.get("priorityClassName")
         text = "the pod evicts none of lower priority: its preemptionPolicy is Never"
         yield Reason(text=f"{text}, by PriorityClass {name}" if name else text, is_kept=True)
 
