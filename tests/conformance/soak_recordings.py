@@ -14,6 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from app.analysis.replay.variants import CacheOfClaims, Variant
 from app.domain.controllers.garbage import namespaces, pod_gc
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
@@ -84,6 +85,7 @@ class SlowControlPlane:
     """The pace of all controllers and the delays of bindings, with the limits of their clients."""
 
     def __init__(self, load: Load) -> None:
+        self.claims_cache = CacheOfClaims(Variant())
         self._chance = random.Random(f"pace {load.seed}")
         self._rounds = random.Random(f"rounds {load.seed}")
         self._phase = self._rounds.randrange(pod_gc.ROUND)

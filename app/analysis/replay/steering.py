@@ -15,7 +15,7 @@ from app.analysis.replay.overtaken import WaitingPods
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.readiness import FirstTurns, QuietAttempts, Readiness
 from app.analysis.replay.unmade import TRIED_WITHIN
-from app.analysis.replay.variants import Succession, Variant
+from app.analysis.replay.variants import CacheOfClaims, Succession, Variant
 from app.analysis.replay.writers import BESIDE
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers.garbage import namespaces, pod_gc
@@ -76,13 +76,13 @@ class SteeredPace:
         self._lost = sorted(variant.lost, reverse=True)
         self._finished: set[tuple[str, ...]] = set()
         self._looked_at: set[tuple[str, ...]] = set()
-        self._finalized: set[ObjectKey] = set()
-        self._handed_over: set[ObjectKey] = set()
+        self._finalized, self._handed_over = set[ObjectKey](), set[ObjectKey]()
         self._begun = Instant(0)
         self._namespaces: dict[str, str] = {}
         self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
         self._last_due: dict[tuple[str, tuple[str, ...]], Instant] = {}
+        self.claims_cache = CacheOfClaims(variant)
         self.prompt: Set[object] = frozenset()
         self.busy_until: Mapping[str, Instant] = {}
         self.run = PacedRun()

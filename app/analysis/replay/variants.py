@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from app.domain.log import ObjectKey
+from app.domain.log import Event, ObjectKey
+from app.domain.values.fields import core
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.timestamps import Instant
 
 PodUid: TypeAlias = str
@@ -108,6 +110,9 @@ class Variant:
     - `removed_soon`: objects whose removal from outside comes earlier, by the difference of clocks.
     - `unsynced`: pods that the claim controller does not sync, and rules that their controller does
       not look at.
+    - `seen_late`: pods whose end the claim controller sees a while later.
+    - `templates_seen`: templates, each with a pod and the instant from which the claim controller
+      sees it when it looks at that pod.
     - `uncollected`: pods that the pod garbage collector does not remove.
     - `postponed`: objects whose removal from outside is applied a second later, where a source has
       only whole seconds.
@@ -151,6 +156,8 @@ class Variant:
     removed_first: frozenset[ObjectKey] = frozenset()
     removed_soon: frozenset[str] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
+    seen_late: frozenset[ObjectKey] = frozenset()
+    templates_seen: frozenset[tuple[ObjectKey, ObjectKey, Instant]] = frozenset()
     uncollected: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
     removed_last: frozenset[str] = frozenset()
@@ -165,3 +172,23 @@ class Variant:
         """Whether writes of plans are left out, or done at another instant."""
         late = self.reported or self.repeated or self.returned
         return bool(late or self.unanswered or self.unreported)
+
+
+class CacheOfClaims:
+    """The `ClaimsCache` of a run."""
+
+    def __init__(self, variant: Variant) -> None:
+        self.tells_looks = variant.resyncs
+        self._seen_late = variant.seen_late
+        self._templates = {
+            (template, (pod.namespace, pod.name)): until
+            for template, pod, until in sorted(variant.templates_seen)
+        }
+
+    def sees_end_late(self, event: Event) -> bool:
+        """Whether the variant names the pod, or looks at finished ones when that was recorded."""
+        return event.key in self._seen_late or (self.tells_looks and core.is_finished(event.object))
+
+    def lacks(self, template: ObjectKey, pod: NamespacedName, now: Instant) -> bool:
+        """Whether the variant lets the controller see the template later."""
+        return now < self._templates.get((template, pod), now)

@@ -8,7 +8,8 @@ here make the decisions. Live histories have no pace: every key is processed as 
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from app.domain.log import Event
+from app.domain.log import Event, ObjectKey
+from app.domain.values.identifiers import NamespacedName
 from app.domain.values.timestamps import Instant
 
 
@@ -41,8 +42,30 @@ class NextTry:
     begun: Instant | None = None
 
 
+class ClaimsCache(Protocol):
+    """The differences of the claim controller's cache from the store in a replay."""
+
+    @property
+    def tells_looks(self) -> bool:
+        """Whether a finished pod is looked at when that was recorded, and only then."""
+        ...
+
+    def sees_end_late(self, event: Event) -> bool:
+        """Whether the controller sees the end of a pod, which an event shows, a while later."""
+        ...
+
+    def lacks(self, template: ObjectKey, pod: NamespacedName, now: Instant) -> bool:
+        """Whether the controller does not see yet that a template was made, looking at a pod."""
+        ...
+
+
 class Pace(Protocol):
     """Decides from which instant on a key of a queue may be processed."""
+
+    @property
+    def claims_cache(self) -> ClaimsCache:
+        """The cache of the claim controller."""
+        ...
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         """The instant; one at or before `now` means at once, and counts as processed."""

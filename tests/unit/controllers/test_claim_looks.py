@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from app.analysis.views import LiveViews
 from app.domain.controllers import pods
 from app.domain.controllers.claims import claim_sync, pod_sync
+from app.domain.controllers.claims.caches import CACHE_LAG
 from app.domain.controllers.claims.claim_sync import ClaimAct
-from app.domain.controllers.claims.reconciler import CACHE_LAG, ClaimsReconciler
+from app.domain.controllers.claims.reconciler import ClaimsReconciler
 from app.domain.controllers.plan import Plan
 from app.domain.controllers.pods import ClaimEntry, PodFacts
 from app.domain.controllers.quirks import ControllerQuirks

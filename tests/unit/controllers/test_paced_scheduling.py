@@ -1,5 +1,6 @@
 """A replay's pace: pods are held back and put off, and stay what they would be without it."""
 
+from app.analysis.replay.variants import CacheOfClaims, Variant
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.values.timestamps import SECOND, Instant
@@ -8,6 +9,8 @@ from tests.cluster import T0, Cluster
 
 class OneInstant:
     """Pods are tried from one second on, and put off until another while they are placed."""
+
+    claims_cache = CacheOfClaims(Variant())
 
     def __init__(self, first: int, last: int = 0, seen: str = "") -> None:
         self.first = Instant(T0 + first * SECOND)

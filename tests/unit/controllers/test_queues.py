@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from app.analysis.replay.variants import CacheOfClaims, Variant
 from app.domain.controllers.pacing import NextTry
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue
@@ -59,6 +60,8 @@ def test_success_of_one_key_leaves_the_failures_of_others():
 
 class LatePace:
     """A pace at which each key waits for an instant; it counts how often it is asked."""
+
+    claims_cache = CacheOfClaims(Variant())
 
     def __init__(self, until: Instant) -> None:
         self.until = until

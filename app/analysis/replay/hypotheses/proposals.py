@@ -14,7 +14,6 @@ from app.analysis.replay.facts import (
     ConditionSet,
     Created,
     DeletionAsked,
-    EventSeen,
     Fact,
     FinalizerRemoved,
     Nominated,
@@ -35,7 +34,7 @@ from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, event_reasons
+from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 
 SCHEDULER_NAME = short_name(SCHEDULER)
@@ -200,8 +199,8 @@ class Proposals:
                 field="quirks",
                 target=self._reserved_again(sides),
             )
-        yield from removals.removed_last(sides, self._recorded)
-        yield from removals.written_last(sides, self._recorded)
+        yield from removals.unseen(sides, uid, key, self._recorded)
+        yield from removals.undated(sides, self._recorded)
         yield from removals.refused_reports(sides, uid, key, self._recorded)
         yield from self._attempts(sides, uid)
         yield from self._successors.lost(uid, "the pod", again)
@@ -266,7 +265,11 @@ class Proposals:
         if _all(sides.facts("again"), *_LATE_CLAIMS):
             return True
         only = list(sides.facts())
-        if sides.only_again and all(map(_is_refused_claim, only)) and not sides.only_recorded:
+        if (
+            sides.only_again
+            and all(map(removals.is_refused_claim, only))
+            and not sides.only_recorded
+        ):
             return True
         acts = () if self._recorded.of_pod.get(pod) else again.of_pod.get(pod, ())
         return any(_has(step, *_LATE_CLAIMS) for step in acts)
@@ -480,11 +483,6 @@ def _ends_before(trace: Trace, claim: str, number: int | None) -> list[Fact]:
         for fact in step.facts
         if isinstance(fact, _ENDINGS)
     ]
-
-
-def _is_refused_claim(fact: Fact) -> bool:
-    """Whether a fact is the report that a claim could not be made for a pod."""
-    return isinstance(fact, EventSeen) and fact.reason == event_reasons.FAILED_CLAIM_CREATION
 
 
 def _is_placed(sides: Sides) -> bool:

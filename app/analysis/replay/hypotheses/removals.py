@@ -1,4 +1,4 @@
-"""The hypotheses about what a recording does not date: removals, and writes about nodes."""
+"""The hypotheses about what a recording does not date, such as removals, and what was not seen."""
 
 from collections.abc import Iterator
 
@@ -6,21 +6,26 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.authors import CLAIMS
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import ClaimsNamed, Created, EventSeen, Fact, Removed
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import Process
-from app.analysis.replay.traces import Trace
+from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.controllers import registry
+from app.domain.controllers.claims import pod_sync
+from app.domain.controllers.claims.caches import CACHE_LAG
 from app.domain.controllers.garbage import pod_gc
+from app.domain.controllers.pods import ClaimEntry
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources
+from app.domain.values import api_resources, event_reasons
 from app.domain.values.timestamps import Instant
 
 _POD_GC = short_name(registry.actor_of(pod_gc.NAME).user)
 
 _OF_HARDWARE = (api_resources.NODES, api_resources.RESOURCE_SLICES)
+_LATE_CLAIMS = (Created, Removed, ClaimsNamed)
 
 
 def emptied(sides: Sides, namespace: str, recorded: Trace) -> Iterator[Hypothesis]:
@@ -100,7 +105,13 @@ def was_looked_at(sides: Sides, gone: Instant, recorded: Trace, slack: int) -> b
     return any(due <= each <= until and due <= waits.longest(each) for each in acts)
 
 
-def removed_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
+def undated(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
+    """Hypotheses about removals, and about writes about nodes, that have no time."""
+    yield from _removed_last(sides, recorded)
+    yield from _written_last(sides, recorded)
+
+
+def _removed_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
     """A hypothesis about objects that were there when only this side did without them.
 
     The removal of a node or a slice has no time in watch streams. A scheduler that looked before it
@@ -121,7 +132,7 @@ def removed_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
         )
 
 
-def written_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
+def _written_last(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
     """A hypothesis about nodes that were still tainted when pods were tried.
 
     That a taint was taken away leaves no time in watch streams. The write then has that of what
@@ -193,3 +204,58 @@ def removed_soon(sides: Sides, recorded: Trace) -> Iterator[Hypothesis]:
             field="removed_soon",
             target=removed,
         )
+
+
+def unseen(sides: Sides, uid: str, pod: ObjectKey, recorded: Trace) -> Iterator[Hypothesis]:
+    """Hypotheses that the claim controller acted for a pod on an older state of the store."""
+    made = [step for step in recorded.of_pod.get(uid, ()) if _has(step, Created)]
+    gone = recorded.removed.get(uid)
+    only = list(sides.facts())
+    is_for_it = (
+        only and sides.only_recorded and all(isinstance(fact, _LATE_CLAIMS) for fact in only)
+    )
+    if gone is not None and is_for_it and any(abs(s.time - gone) <= CACHE_LAG for s in made):
+        yield Hypothesis(
+            reason=DifferenceClass.RACE,
+            detail="the claim controller had not seen yet that the pod was gone",
+            field="seen_late",
+            target=pod,
+        )
+    reports = [step for step in sides.only_recorded if any(map(is_refused_claim, step.facts))]
+    if sides.aspect is not Aspect.SAID or not reports:
+        return
+    since = min(step.time for step in reports)
+    for template in _templates(reports, pod, recorded):
+        seen = [step.time for step in made if since < step.time <= since + CACHE_LAG]
+        if seen:
+            yield Hypothesis(
+                reason=DifferenceClass.RACE,
+                detail="the claim controller had not seen yet that the template was made",
+                field="templates_seen",
+                target=(template, pod, min(seen)),
+            )
+
+
+def is_refused_claim(fact: Fact) -> bool:
+    """Whether a fact is the report that a claim could not be made for a pod."""
+    return isinstance(fact, EventSeen) and fact.reason == event_reasons.FAILED_CLAIM_CREATION
+
+
+def _templates(reports: list[Step], pod: ObjectKey, recorded: Trace) -> list[ObjectKey]:
+    """The templates that reports about a pod say to be missing, and that exist there."""
+    notes = [fact.note for each in reports for fact in each.facts if isinstance(fact, EventSeen)]
+    return sorted(
+        key
+        for key in set(recorded.keys.values())
+        if key[:2] == api_resources.RESOURCE_CLAIM_TEMPLATES
+        and key.namespace == pod.namespace
+        and any(_problem(key.name) in note for note in notes)
+    )
+
+
+def _problem(template: str) -> str:
+    return pod_sync.lacks_template(ClaimEntry(name="", template=template)).text
+
+
+def _has(step: Step, kind: type) -> bool:
+    return any(isinstance(fact, kind) for fact in step.facts)

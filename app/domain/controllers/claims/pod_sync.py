@@ -3,7 +3,7 @@
 Parity: controllers.md 2.1 and 2.2.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -85,14 +85,21 @@ def needs_work(
 
 
 def next_step(
-    objects: ObjectsReader, pod: PodFacts, gates: Gates, quirks: ControllerQuirks
+    objects: ObjectsReader,
+    pod: PodFacts,
+    gates: Gates,
+    quirks: ControllerQuirks,
+    spent: Collection[str] = (),
 ) -> Step:
-    """The next write for the pod, or the failure that prevents it; None when it needs none."""
+    """The next write for the pod, or the failure that prevents it; None when it needs none.
+
+    The entries that are `spent` get no more claims.
+    """
     if pod.is_deleting or _is_left_alone(pod, quirks):
         return None
     fresh: list[tuple[str, str]] = []
     for entry in pod.entries:
-        if not entry.template or _is_settled(objects, pod, entry):
+        if not entry.template or entry.name in spent or _is_settled(objects, pod, entry):
             continue
         orphan = _find_orphan(objects, pod, entry)
         if orphan:
@@ -127,6 +134,15 @@ def claims_made_for(
             yield key
 
 
+def lacks_template(entry: ClaimEntry) -> SyncFailure:
+    """The problem of an entry whose template does not exist."""
+    text = (
+        f'resource claim template "{entry.template}": '
+        f'resourceclaimtemplate.resource.k8s.io "{entry.template}" not found'
+    )
+    return SyncFailure(entry=entry.name, text=text)
+
+
 def _is_left_alone(pod: PodFacts, quirks: ControllerQuirks) -> bool:
     # Upstream does not check the phase (C8, C22), so pod sync and claim sync race with each other.
     return pod.is_done and not (quirks.c8 or quirks.c22)
@@ -152,11 +168,7 @@ def _create(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry, gates: Gat
         ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, pod.namespace, entry.template)
     )
     if template is None:
-        text = (
-            f'resource claim template "{entry.template}": '
-            f'resourceclaimtemplate.resource.k8s.io "{entry.template}" not found'
-        )
-        return SyncFailure(entry=entry.name, text=text)
+        return lacks_template(entry)
     if disabled := templates.disabled_feature(template, gates):
         return SyncFailure(entry=entry.name, text=disabled)
     command = CreateObject(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
+from app.domain.controllers.claims.caches import CACHE_LAG, LaggingCache, WorkAgain
 from app.domain.controllers.claims.claim_sync import ClaimAct
 from app.domain.controllers.claims.users import ClaimUsers, WrittenClaims
 from app.domain.controllers.event_objects import Reporter, reference
@@ -25,27 +26,19 @@ from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
-from app.domain.values import api_resources, event_reasons, well_known
-from app.domain.values.fields import decision_body, meta
+from app.domain.values import api_resources, event_reasons
+from app.domain.values.fields import decision_body
 from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import Instant
 
 NAME = "claims"
 
 REMOVED_MAX = 20
 """The most dropped reservations that a decision names; the others are only counted."""
 
-RESERVED_AGAIN_MAX = 2
-"""The most times that a finished pod is reserved again (C8). Upstream's race ends by chance: up to
-18 times were recorded for one pod. Without a bound it would never end here."""
-
 ACTS_APART = 10_000
 """Microseconds between two writes about one claim. Parity: controllers.md 2.3 (recorded)."""
-
-CACHE_LAG = SECOND
-"""The time for which a removed pod stays in the emulated cache of a replay. Its claims are synced
-at the recorded instants; a sync that was not recorded comes later than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +82,7 @@ class ClaimsReconciler:
         self._quirks = quirks
         self._apart = apart
         self._going: dict[NamespacedName, _Going] = {}
+        self._cache = None if pace is None else LaggingCache(pace.claims_cache)
         self._gone: dict[Uid, Instant] | None = None if pace is None else {}
         self._pods: dict[NamespacedName, PodFacts] = {}
         self._running: dict[NamespacedName, Uid] = {}
@@ -98,10 +92,7 @@ class ClaimsReconciler:
         self._claim_queue: WorkQueue[NamespacedName] = WorkQueue("claims", pace)
         self._pod_queue: WorkQueue[NamespacedName] = WorkQueue("claims/pods", pace)
         self._broken: dict[NamespacedName, pod_sync.SyncFailure] = {}
-        self._made: dict[tuple[str, str], int] = {}
-        self._made_last: dict[tuple[str, str], str] = {}
-        self._reserved_again: dict[str, int] = {}
-        self._holders: dict[NamespacedName, frozenset[Uid]] = {}
+        self._again = WorkAgain(quirks, is_told=self._cache is not None and self._cache.tells_looks)
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
         self._sent: dict[NamespacedName, pod_sync.Step] = {}
@@ -119,6 +110,8 @@ class ClaimsReconciler:
         elif is_of(key, api_resources.RESOURCE_CLAIMS):
             self._fold_claim(event, views.objects)
         elif is_of(key, api_resources.RESOURCE_CLAIM_TEMPLATES):
+            if event.type is EventType.OBJECT_CREATED and self._cache is not None:
+                self._cache.note_template(event)
             if event.type is not EventType.OBJECT_DELETED:
                 for name in sorted(self._by_template.get((key.namespace, key.name), ())):
                     self._look_at_pod((key.namespace, name), views.objects, event.revision)
@@ -133,6 +126,7 @@ class ClaimsReconciler:
         """Syncs claims, or pods when no claim is ready; as many as can share an append."""
         if not self._claim_queue.may_have(now) and not self._pod_queue.may_have(now):
             return None
+        self._forget_ended(now)
         return self._batcher.collect(lambda: self._next(views, now), self._put_back)
 
     def _next(self, views: Views, now: Instant) -> Plan | None:
@@ -214,8 +208,10 @@ class ClaimsReconciler:
 
     def _fold_pod(self, event: Event, objects: ObjectsReader) -> None:
         place = (event.key.namespace, event.key.name)
-        old = self._pods.get(place)
         pod = pods.facts_of(event)
+        if self._is_seen_late(event, place, pod):
+            return
+        old = self._pods.get(place)
         if pod.is_done or event.type is EventType.OBJECT_DELETED:
             self._running.pop(place, None)
         else:
@@ -229,10 +225,8 @@ class ClaimsReconciler:
         if event.type is EventType.OBJECT_DELETED:
             self._forget_pod(place, pod)
             self._broken.pop(place, None)
-            self._reserved_again.pop(pod.uid, None)
-            if self._gone is not None:
-                self._gone[pod.uid] = event.stamp.time
-            self._queue_claims(pod, event.revision)
+            self._again.forget(pod.uid)
+            self._note_gone(pod, event)
             return
         self._pods[place] = pod
         if old is not None:
@@ -242,6 +236,30 @@ class ClaimsReconciler:
         self._index(pod)
         self._look_at_pod(place, objects, event.revision)
 
+    def _is_seen_late(self, event: Event, place: NamespacedName, pod: PodFacts) -> bool:
+        """Whether an event about a pod is its end, which the cache does not show yet."""
+        if self._cache is None:
+            return False
+        self._forget_ended(event.stamp.time, (place, pod.uid))
+        if not self._cache.hides_end(event, self._pods.get(place), pod):
+            return False
+        if event.type is EventType.OBJECT_DELETED:
+            self._running.pop(place, None)
+            self._note_gone(pod, event)
+        return True
+
+    def _forget_ended(self, now: Instant, new: tuple[NamespacedName, Uid] | None = None) -> None:
+        """Forgets pods whose end the cache shows by now, or which a new one has replaced."""
+        for place in () if self._cache is None else self._cache.shown_ends(now, new):
+            pod = self._pods[place]
+            self._forget_pod(place, pod)
+            self._again.forget(pod.uid)
+
+    def _note_gone(self, pod: PodFacts, event: Event) -> None:
+        if self._gone is not None:
+            self._gone[pod.uid] = event.stamp.time
+        self._queue_claims(pod, event.revision)
+
     def _fold_claim(self, event: Event, objects: ObjectsReader) -> None:
         place = (event.key.namespace, event.key.name)
         if event.type is not EventType.OBJECT_DELETED:
@@ -249,7 +267,7 @@ class ClaimsReconciler:
             self._written.note(place, event.object)
         else:
             self._written.forget(place)
-            self._holders.pop(place, None)
+            self._again.forget_claim(place)
             # The remaining acts are not about another claim that gets the name.
             self._going.pop(place, None)
         going = self._going.get(place)
@@ -260,11 +278,12 @@ class ClaimsReconciler:
         ):
             # Another client wrote it: upstream's update meets a conflict, and it syncs again.
             del self._going[place]
-        if event.type is EventType.OBJECT_CREATED and self._quirks.c22:
-            self._count_made(event)
         reserved = pods.reserved_uids(event.object)
-        if self._quirks.c8 and event.type is not EventType.OBJECT_DELETED:
-            self._count_reserved(place, reserved)
+        if event.type is EventType.OBJECT_CREATED:
+            self._again.count_made(event)
+        if event.type is not EventType.OBJECT_DELETED:
+            users = (self._pods[(place[0], name)] for name in self._users.of(place))
+            self._again.count_reserved(place, reserved, users)
         for name in self._users.to_look_at(place, reserved):
             self._look_at_pod((place[0], name), objects, event.revision)
 
@@ -276,7 +295,7 @@ class ClaimsReconciler:
             self._queue_claims(pod, revision)
         is_reserved = self._written.is_reserved
         needs_work = pod_sync.needs_work(objects, pod, self._quirks, is_reserved)
-        if needs_work and self._may_write_again(pod):
+        if needs_work and self._again.may_write(pod):
             self._pod_queue.add(place, revision)
 
     def _queue_claims(self, pod: PodFacts, revision: Revision) -> None:
@@ -369,9 +388,12 @@ class ClaimsReconciler:
         pod = self._pods.get(place)
         step: pod_sync.Step = self._broken.get(place)
         if pod is not None and step is None:
-            step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks)
-            if not self._may_write_again(pod) and not _names_claims(step):
-                step = pod_sync.enter_names(pod, self._second_names(pod), self._quirks)
+            spent = self._again.spent(pod)
+            step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks, spent)
+            step = self._without_template(pod, step, now)
+            rests = not self._again.may_write(pod) and not _names_claims(step)
+            if rests or (spent and step is None):
+                step = pod_sync.enter_names(pod, self._again.second_names(pod), self._quirks)
         command: Command | None = None
         match step:
             case pod_sync.PodWrite():
@@ -387,6 +409,15 @@ class ClaimsReconciler:
         self._sent[place] = step
         observed = views.objects.revision
         return Plan(controller=NAME, key=key, commands=(command,), cause=cause, observed=observed)
+
+    def _without_template(self, pod: PodFacts, step: pod_sync.Step, now: Instant) -> pod_sync.Step:
+        """The step where the cache may lack the template of a claim that is to be made."""
+        match step:
+            case pod_sync.PodWrite(command=CreateObject()) if self._cache is not None:
+                entry = next(entry for entry in pod.entries if entry.name == step.entry)
+                if self._cache.lacks((pod.namespace, pod.name), entry.template, now):
+                    return pod_sync.lacks_template(entry)
+        return step
 
     def _report(
         self,
@@ -419,45 +450,6 @@ class ClaimsReconciler:
         self._users.remove(pod)
         for entry in pod.entries:
             _discard(self._by_template, (pod.namespace, entry.template), pod.name)
-
-    def _count_made(self, event: Event) -> None:
-        entry = meta.annotation(event.object, well_known.POD_CLAIM_NAME)
-        owner = meta.controller_uid(event.object)
-        if entry and owner:
-            self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1
-            self._made_last[(owner, entry)] = event.key.name
-
-    def _count_reserved(self, place: NamespacedName, holders: frozenset[Uid]) -> None:
-        fresh = holders - self._holders.get(place, frozenset())
-        self._holders[place] = holders
-        for name in self._users.of(place):
-            pod = self._pods[(place[0], name)]
-            if pod.is_done and pod.uid in fresh:
-                self._reserved_again[pod.uid] = self._reserved_again.get(pod.uid, 0) + 1
-
-    def _second_names(self, pod: PodFacts) -> list[tuple[str, str]]:
-        """The entries and names of second claims that the pod's status does not name yet.
-
-        Parity: controllers.md C22, one sync makes the claim and enters its name, whether or not it
-        is deleted in between.
-        """
-        if not (self._quirks.c22 and pod.is_done):
-            return []
-        known = dict(pod.generated)
-        made = ((entry.name, (pod.uid, entry.name)) for entry in pod.entries)
-        return [
-            (name, self._made_last[place])
-            for name, place in made
-            if self._made.get(place, 0) >= 2 and known.get(name) != self._made_last[place]
-        ]
-
-    def _may_write_again(self, pod: PodFacts) -> bool:
-        if self._reserved_again.get(pod.uid, 0) >= RESERVED_AGAIN_MAX:
-            return False
-        # Parity: controllers.md C22, a finished pod gets a second claim at most once per entry.
-        if not (self._quirks.c22 and pod.is_done):
-            return True
-        return all(self._made.get((pod.uid, entry.name), 0) < 2 for entry in pod.entries)
 
 
 def _names_claims(step: pod_sync.Step) -> bool:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from app.analysis.replay.variants import CacheOfClaims, Variant
 from app.analysis.verify.compare import ComparisonCounts
 from app.analysis.verify.redecide import PACED, DecisionChecker
 from app.analysis.views import LiveViews
@@ -127,6 +128,8 @@ def test_controller_without_a_pace_is_not_believed_to_have_had_one(is_wrong: boo
 
 class _Pace:
     """As soon as it is asked."""
+
+    claims_cache = CacheOfClaims(Variant())
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         return now
