@@ -524,7 +524,8 @@ async def test_placement_that_is_refused_without_a_cause_is_accused(tmp_path):
     profile = record(tmp_path, 2002, 3, besides=EDITS)
     path = tmp_path / "audit.jsonl"
     said, wrong = (
-        "claim default/again-1 got deleted in the meantime",
+        'add finalizer to claim default/again-1: resourceclaims.resource.k8s.io \\"again-1\\" '
+        "not found",
         'resourceclaim \\"again-1\\" is being deleted',
     )
     assert said in path.read_text()

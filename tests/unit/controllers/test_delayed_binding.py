@@ -152,7 +152,8 @@ def test_claim_that_goes_away_while_its_pod_is_bound_ends_the_attempt():
     cluster.delete("resourceclaims", "claim")
     cluster.wait(DELAY)
     message = cluster.pod_condition("first")["message"]
-    assert message.endswith("claim default/claim got deleted in the meantime")
+    missing = 'resourceclaims.resource.k8s.io "claim" not found'
+    assert message.endswith(f'"DynamicResources": add finalizer to claim default/claim: {missing}')
     assert "nominatedNodeName" not in cluster.must("pods", "first")["status"]
 
 
@@ -306,7 +307,8 @@ def test_claims_before_one_that_cannot_be_written_stay_allocated():
     assert "allocation" in status
     assert "reservedFor" not in status
     message = cluster.pod_condition("pod")["message"]
-    assert message.endswith("claim default/two got deleted in the meantime")
+    missing = 'resourceclaims.resource.k8s.io "two" not found'
+    assert message.endswith(f'"DynamicResources": add finalizer to claim default/two: {missing}')
     cluster.claim("two")
     cluster.wait(15)
     assert is_bound(cluster, "pod")

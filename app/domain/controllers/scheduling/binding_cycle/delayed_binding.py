@@ -155,7 +155,12 @@ def _find(
     """The claim in its current state, or None and the reason why it cannot be written."""
     key = claim_key(namespace, name)
     tree = views.objects.get(key)
-    if tree is None or "deletionTimestamp" in tree["metadata"] or meta.uid(tree) != uid:
+    if tree is None:
+        # Parity: controllers.md 3.7, only claims that exist are asked whether they are to go.
+        act = "add finalizer to" if is_fresh else "add reservation to"
+        missing = f'resourceclaims.resource.k8s.io "{name}" not found'
+        return None, f"{act} claim {namespace}/{name}: {missing}"
+    if "deletionTimestamp" in tree["metadata"] or meta.uid(tree) != uid:
         return None, f"claim {namespace}/{name} got deleted in the meantime"
     held = dra.allocation(tree)
     allocation = held if isinstance(held, dict) else None
