@@ -175,6 +175,39 @@ def tell_of_claims(recorder: Recorder, pod: str, message: str) -> None:
     )
 
 
+def claim_goes_amid_a_sync() -> Recorder:
+    """One sync makes a second claim of an entry while that of an earlier entry is removed."""
+    recorder = with_devices("amid")
+    entries = [{"name": name, "resourceClaimTemplateName": "any"} for name in ("a", "b")]
+    recorder.pod("pod", resourceClaims=entries)
+    claims = [make(recorder, "pod", entry) for entry in ("a", "b")]
+    name_claims(recorder, "pod", a=claims[0], b=claims[1])
+    recorder.nominate("pod", "node-0")
+    for claim, device in zip(claims, DEVICES, strict=True):
+        recorder.reserve("pod", claim, on_node_0(device))
+    recorder.bind("pod", "node-0")
+    recorder.start("pod")
+    recorder.wait(3)
+    recorder.pod_status("system:node:node-0", "pod", phase="Succeeded")
+    release(recorder, claims[1])
+    recorder.wait(0.005)
+    recorder.claim_status(CLAIMS, claims[0], reservedFor=None, allocation=None)
+    recorder.wait(0.005)
+    recorder.finalizer(CLAIMS, claims[0], there=False)
+    second = make(recorder, "pod", "b")
+    recorder.wait(0.004)
+    recorder.delete(CLAIMS, "ResourceClaim", claims[0])
+    name_claims(recorder, "pod", a=claims[0], b=second)
+    recorder.wait(0.012)
+    recorder.delete(CLAIMS, "ResourceClaim", second)
+    third = make(recorder, "pod", "a")
+    name_claims(recorder, "pod", a=third, b=second)
+    recorder.wait(0.012)
+    recorder.delete(CLAIMS, "ResourceClaim", third)
+    recorder.wait(20)
+    return recorder
+
+
 def make(recorder: Recorder, pod: str, entry: str, owner: dict | None = None) -> str:
     """A claim of a pod, which its status does not name yet."""
     recorder.wait(0.008)
@@ -225,6 +258,7 @@ async def test_what_the_claim_controller_must_have_seen_is_unexplained(scene, tm
 AGAIN = (
     reserved_again_and_again,
     second_claims_of_two_entries,
+    claim_goes_amid_a_sync,
     finished_pod_goes_before_its_second_claim,
 )
 

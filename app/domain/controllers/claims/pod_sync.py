@@ -99,11 +99,13 @@ def next_step(
         return None
     fresh: list[tuple[str, str]] = []
     for entry in pod.entries:
-        if not entry.template or entry.name in spent or _is_settled(objects, pod, entry):
+        if not entry.template or _is_settled(objects, pod, entry):
             continue
         orphan = _find_orphan(objects, pod, entry)
         if orphan:
             fresh.append((entry.name, orphan))
+            continue
+        if entry.name in spent:
             continue
         return _create(objects, pod, entry, gates)
     if fresh:

@@ -96,6 +96,7 @@ class ClaimsReconciler:
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
         self._sent: dict[NamespacedName, pod_sync.Step] = {}
+        self._passed: dict[NamespacedName, str] = {}
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
@@ -161,6 +162,7 @@ class ClaimsReconciler:
                 self._claim_queue.forget(place)
             return
         sent = self._sent.pop(place, None)
+        self._passed.pop(place, None)
         match sent:
             case pod_sync.SyncFailure():
                 self._broken.pop(place, None)
@@ -172,7 +174,9 @@ class ClaimsReconciler:
                 self._pod_queue.resume(place, plan.observed)
             case pod_sync.PodWrite() if problem is not None:
                 self._pod_queue.retry(place, now)
-            case pod_sync.PodWrite():
+            case pod_sync.PodWrite(entry=entry):
+                # One sync goes through the entries once, and then enters the names.
+                self._passed[place] = entry
                 # Its failures end when the sync has nothing left to do: another entry may fail yet.
                 self._pod_queue.add_first(place, Revision(plan.cause))
             case None:
@@ -389,7 +393,8 @@ class ClaimsReconciler:
         step: pod_sync.Step = self._broken.get(place)
         if pod is not None and step is None:
             spent = self._again.spent(pod)
-            step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks, spent)
+            done = spent | _up_to(pod, self._passed.get(place, ""))
+            step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks, done)
             step = self._without_template(pod, step, now)
             rests = not self._again.may_write(pod) and not _names_claims(step)
             if rests or (spent and step is None):
@@ -405,6 +410,7 @@ class ClaimsReconciler:
         if command is None:
             self._pod_queue.forget(place)
             self._broken.pop(place, None)
+            self._passed.pop(place, None)
             return Plan(controller=NAME, key=key)
         self._sent[place] = step
         observed = views.objects.revision
@@ -450,6 +456,12 @@ class ClaimsReconciler:
         self._users.remove(pod)
         for entry in pod.entries:
             _discard(self._by_template, (pod.namespace, entry.template), pod.name)
+
+
+def _up_to(pod: PodFacts, name: str) -> frozenset[str]:
+    """The names of the entries of a pod up to this one; none without a name."""
+    names = [entry.name for entry in pod.entries]
+    return frozenset(names[: names.index(name) + 1] if name in names else ())
 
 
 def _names_claims(step: pod_sync.Step) -> bool:
