@@ -148,6 +148,27 @@ def template_comes_late(late: float = 0.02) -> Recorder:
     return recorder
 
 
+def template_comes_after_failures(late: float = 0.02) -> Recorder:
+    """The controller tries three times, and once more as soon as it sees the template."""
+    recorder = with_devices("failures")
+    template(recorder, "new", requests=[exactly("gpu", "gpu")])
+    recorder.wait(0.004)
+    recorder.pod("pod", resourceClaims=made_from("new"))
+    recorder.wait(late)
+    problem = 'resourceclaimtemplate.resource.k8s.io "new" not found'
+    tell_of_claims(
+        recorder, "pod", f'PodResourceClaim dev: resource claim template "new": {problem}'
+    )
+    for count, wait in ((2, 0.006), (3, 0.011), (4, 0.021), (5, 0.041)):
+        recorder.wait(wait)
+        said = recorder.get("Event", "pod.18ea008df40c9c78") | {"count": count}
+        recorder.update(CLAIMS, said | {"lastTimestamp": recorder.seconds}, verb="patch")
+    claim = recorder.make_claim("pod", "dev", "new")
+    place(recorder, "pod", claim, "node-0", on_node_0("d0"))
+    recorder.wait(20)
+    return recorder
+
+
 def remove(recorder: Recorder, pod: str) -> None:
     """Deletes a pod that no kubelet has; of both revisions the log has the second one."""
     tree = recorder.get("Pod", pod)
@@ -239,7 +260,11 @@ def release(recorder: Recorder, claim: str) -> None:
     recorder.delete(CLAIMS, "ResourceClaim", claim)
 
 
-LAGS = (pod_goes_before_its_claim, template_comes_late)
+LAGS = (
+    pod_goes_before_its_claim,
+    template_comes_late,
+    template_comes_after_failures,
+)
 
 
 @pytest.mark.parametrize("scene", LAGS)

@@ -189,6 +189,6 @@ class CacheOfClaims:
         """Whether the variant names the pod, or looks at finished ones when that was recorded."""
         return event.key in self._seen_late or (self.tells_looks and core.is_finished(event.object))
 
-    def lacks(self, template: ObjectKey, pod: NamespacedName, now: Instant) -> bool:
-        """Whether the variant lets the controller see the template later."""
-        return now < self._templates.get((template, pod), now)
+    def template_seen(self, template: ObjectKey, pod: NamespacedName) -> Instant | None:
+        """The instant from which the variant lets the controller see a template for a pod."""
+        return self._templates.get((template, pod))

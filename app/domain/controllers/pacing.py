@@ -54,8 +54,8 @@ class ClaimsCache(Protocol):
         """Whether the controller sees the end of a pod, which an event shows, a while later."""
         ...
 
-    def lacks(self, template: ObjectKey, pod: NamespacedName, now: Instant) -> bool:
-        """Whether the controller does not see yet that a template was made, looking at a pod."""
+    def template_seen(self, template: ObjectKey, pod: NamespacedName) -> Instant | None:
+        """The instant from which a template is seen for a pod; None if once it was made."""
         ...
 
 

@@ -42,11 +42,14 @@ class LaggingCache:
         """Notes when a template was made."""
         self._made[event.key] = event.stamp.time
 
-    def lacks(self, pod: NamespacedName, template: str, now: Instant) -> bool:
-        """Whether the cache has not got a template of a pod yet."""
+    def lacks_until(self, pod: NamespacedName, template: str, now: Instant) -> Instant | None:
+        """The instant until which the cache lacks a template of a pod; None if it has it."""
         key = ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, pod[0], template)
-        made = self._made.get(key)
-        return made is not None and now < made + CACHE_LAG and self._recorded.lacks(key, pod, now)
+        seen = self._recorded.template_seen(key, pod)
+        if seen is None or key not in self._made:
+            return None
+        until = min(seen, Instant(self._made[key] + CACHE_LAG))
+        return until if now < until else None
 
     def hides_end(self, event: Event, old: PodFacts | None, pod: PodFacts) -> bool:
         """Whether an event about a pod is its end, and the cache goes on to show it as it was."""

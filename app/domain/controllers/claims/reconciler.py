@@ -421,7 +421,10 @@ class ClaimsReconciler:
         match step:
             case pod_sync.PodWrite(command=CreateObject()) if self._cache is not None:
                 entry = next(entry for entry in pod.entries if entry.name == step.entry)
-                if self._cache.lacks((pod.namespace, pod.name), entry.template, now):
+                place = (pod.namespace, pod.name)
+                until = self._cache.lacks_until(place, entry.template, now)
+                if until is not None:
+                    self._pod_queue.add_at(place, until)  # the template will wake it
                     return pod_sync.lacks_template(entry)
         return step
 
