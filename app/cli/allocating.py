@@ -64,7 +64,8 @@ def allocate(
         list[str] | None,
         typer.Option(
             metavar="NAME=on|off",
-            help="Switch a defect of upstream (q1 to q20, see the page of behaviours); repeatable.",
+            help="Switch a defect of upstream (q1 to q20; `redra profiles q6` tells what q6 is); "
+            "repeatable.",
         ),
     ] = None,
     explain: Annotated[

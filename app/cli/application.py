@@ -208,7 +208,12 @@ root = typer.Typer(
     context_settings={"help_option_names": ["--help", "-h"]},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Replay, explain and verify Kubernetes Dynamic Resource Allocation.",
+    help="""Replay, explain and verify Kubernetes Dynamic Resource Allocation.
+
+    A history is the timeline of one cluster, by name: one that `redra up` serves (`default`), or a
+    recording that `redra import` or `redra record` makes. Commands take HISTORY, or HISTORY@MOMENT
+    for its state at a revision, a time, or a duration before the end (prod@42, prod@10m).
+    """,
 )
 
 

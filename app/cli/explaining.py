@@ -41,7 +41,7 @@ def why(
     ] = "",
     all_namespaces: Annotated[
         bool,
-        typer.Option("--all-namespaces", "-A", help="The only namespace that has the object."),
+        typer.Option("--all-namespaces", "-A", help="Look for the object in all namespaces."),
     ] = False,
     history: Annotated[str, typer.Option(help=moments.HISTORY_OR_DEFAULT)] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",

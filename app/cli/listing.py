@@ -138,7 +138,7 @@ def _list_deleted(data: Path | None, output: Output) -> None:
 
 def log(
     words: WordsArgument = None,
-    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
+    history: Annotated[str, typer.Option(help="The same as the argument HISTORY.")] = "",
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Only events of this namespace.")
     ] = "",

@@ -48,8 +48,8 @@ QuirkOption = Annotated[
     typer.Option(
         "--quirk",
         metavar="NAME=on|off",
-        help="Switch a quirk (c1 to c24, q1 to q20, r1 to r8, see the page of behaviours); "
-        "repeatable.",
+        help="Switch a quirk, a behaviour of upstream that looks like a defect (c1 to c24, q1 to "
+        "q20, r1 to r8; `redra profiles c15` tells what c15 is); repeatable.",
     ),
 ]
 

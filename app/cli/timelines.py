@@ -74,7 +74,7 @@ def register(root: typer.Typer) -> None:
 
 def timeline(
     words: WordsArgument = None,
-    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
+    history: Annotated[str, typer.Option(help="The same as the argument HISTORY.")] = "",
     namespace: Annotated[
         str,
         typer.Option(
@@ -88,7 +88,7 @@ def timeline(
     ] = False,
     name: Annotated[str, typer.Option(help="Only entries about objects of this name.")] = "",
     subject: Annotated[
-        str, typer.Option("--object", metavar=objects.METAVAR, help="The same as an option.")
+        str, typer.Option("--object", metavar=objects.METAVAR, help="The same as KIND/NAME.")
     ] = "",
     kind: Annotated[
         list[str] | None,

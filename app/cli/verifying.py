@@ -36,7 +36,7 @@ def register(root: typer.Typer) -> None:
 
 def head(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
-    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
+    history: Annotated[str, typer.Option(help="The same as the argument HISTORY.")] = "",
     to: Annotated[str, moments.option("--to", "--at", help="The head at this moment.")] = "",
     file: Annotated[
         Path | None, console.file_option("--output-file", "-o", help="Write it to this file.")

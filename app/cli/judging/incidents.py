@@ -136,7 +136,7 @@ def run(
 
 def scan(
     named: Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)] = "",
-    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
+    history: Annotated[str, typer.Option(help="The same as the argument HISTORY.")] = "",
     at: Annotated[str, moments.option(help="The moment up to which the history is scanned.")] = "",
     selector: LabelsOption = "",
     data: DataOption = None,

@@ -41,7 +41,7 @@ def report(
         ReportFormat,
         typer.Option(help="html: pages for a browser; perfetto: tracks for ui.perfetto.dev."),
     ] = ReportFormat.HTML,
-    history: Annotated[str, typer.Option(help="The same as an option.")] = "",
+    history: Annotated[str, typer.Option(help="The same as the argument HISTORY.")] = "",
     at: Annotated[str, moments.option(help=moments.AT)] = "",
     force: ForceOption = False,
     data: DataOption = None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from app.analysis.map_answers import DeviceMap, MappedPool
 
 HistoryArgument = Annotated[str, typer.Argument(metavar="[HISTORY]", help=moments.HISTORY)]
-HistoryOption = Annotated[str, typer.Option(help="The same as an option.")]
+HistoryOption = Annotated[str, typer.Option(help="The same as the argument HISTORY.")]
 AtOption = Annotated[str, moments.option(help=moments.AT)]
 
 LabelsOption = Annotated[
