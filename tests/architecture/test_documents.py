@@ -274,6 +274,15 @@ LONG_LINE = 90
 """Commands, headings and heads of tables are shorter."""
 
 
+def test_index_of_pages_leads_to_each_page() -> None:
+    """Whoever opens the folder looks for a task, and names of files do not tell them apart."""
+    docs = ROOT / "docs"
+    links = re.findall(r"\]\(([^)#]+)", (docs / "README.md").read_text())
+    named = {(docs / link).resolve() for link in links}
+    beside = {docs / "README.md", *docs.glob("testing/**/*.md"), *docs.glob("explanation/d*/0*.md")}
+    assert named | beside == {*docs.rglob("*.md")}
+
+
 CHANGE_LENGTH = 160
 """An entry of the changelog is one sentence or two short ones."""
 
