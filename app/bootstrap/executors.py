@@ -255,7 +255,8 @@ def is_installed() -> bool:
 def check_installed(option: str) -> None:
     """Raise InputError when Dask is not installed."""
     if not is_installed():
-        raise InputError("Dask is not installed", place=option, cure="pip install 'redra[cluster]'")
+        cure = "pip install '.[cluster]' in the folder of redra's source"
+        raise InputError("Dask is not installed", place=option, cure=cure)
 
 
 def check_workers(workers: int, scheduler: str) -> None:

@@ -682,4 +682,5 @@ def test_without_forks_and_dask_one_process_verifies_and_more_are_refused(
     for words in (("--processes", "2"), ("--scheduler", "tcp://127.0.0.1:1")):
         code, out, error = redra("verify", bundle, *words)
         assert (code, out) == (2, "")
-        assert error == f"redra: {words[0]}: Dask is not installed; pip install 'redra[cluster]'\n"
+        cure = "pip install '.[cluster]' in the folder of redra's source"
+        assert error == f"redra: {words[0]}: Dask is not installed; {cure}\n"
