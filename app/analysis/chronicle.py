@@ -17,7 +17,7 @@ from app.analysis.keeping.graphs import UnknownForm
 from app.analysis.keeping.span_changes import SpanChange
 from app.analysis.keeping.subjects import SubjectIndex
 from app.analysis.keeping.topics import TopicIndex
-from app.analysis.recordings import uncertainty, unfitting
+from app.analysis.recordings import mismatched_objects, uncertainty
 from app.analysis.spans import Spans
 from app.analysis.verify.invariants import InvariantWatch, Switches, Violation
 from app.analysis.verify.invariants.stock import Evictor
@@ -177,7 +177,7 @@ class Chronicle:
         """
         if not self._is_recorded:
             return recorded
-        signs = unfitting.messages(self.violations(until=until))
+        signs = mismatched_objects.messages(self.violations(until=until))
         return uncertainty.with_unfitting(recorded, signs)
 
     def evictors(self, revision: Revision) -> tuple[Evictor, ...]:

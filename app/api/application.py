@@ -24,8 +24,8 @@ from app.api.kubernetes.representations import Representations, encode
 from app.api.kubernetes.timelines import Timeline, open_timeline
 from app.api.kubernetes.watching import WatchBounds, Watching
 from app.api.openapi.documents import Openapi
-from app.api.redra.beside import Beside
 from app.api.redra.routes import RedraApi
+from app.api.redra.server_parts import Beside
 from app.api.server.health import Health
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import (

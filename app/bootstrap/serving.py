@@ -18,7 +18,7 @@ from app.adapters.telemetry import Telemetry
 from app.analysis.oversight import Oversight
 from app.analysis.views import ReleaseCompilers
 from app.api.application import Application, create_app
-from app.api.redra.beside import Beside, Holders
+from app.api.redra.server_parts import Beside, Holders
 from app.api.server import listening
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import fleets, garbage_collection, heads, kubeconfigs

@@ -27,7 +27,7 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import moments, past, recorded_doubts
+from app.service import moments, past_views, recorded_doubts
 from app.service.forking import MadeFork, as_recorded
 from app.service.replays.deciding.replay import DecidedAgain
 
@@ -443,7 +443,7 @@ async def _read(log: EventLog, planned: PlannedSide, common: Revision) -> Side:
         profile=profiles.from_settings(settings),
         options=registry.options_from(settings),
         start=start,
-        created=await past.creations(log, info, start),
+        created=await past_views.creations(log, info, start),
         common=common,
         events=events,
         revision=revision,

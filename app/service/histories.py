@@ -26,7 +26,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.moments import HistoryEnd
 from app.domain.values.timestamps import Instant
 from app.ports import RuntimePorts
-from app.service import broken_histories, copying, deleting, history_creation, moments, past
+from app.service import broken_histories, copying, deleting, history_creation, moments, past_views
 from app.service.alarms import Alarms
 from app.service.answering.openings import HistoryOpenings, OpeningProgress
 from app.service.broken_histories import Broken, Replaced, Replacements
@@ -67,7 +67,7 @@ class Histories:
         self.rules = rules
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
-        self.past = past.PastViews(
+        self.past = past_views.PastViews(
             ports.log,
             lambda info: self.rules(info).profile,
             views_max=past_views_max,

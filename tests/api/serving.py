@@ -18,7 +18,7 @@ from app.adapters.uids import RandomUids
 from app.adapters.webhooks import HttpsWebhooks
 from app.api.application import Application, create_app
 from app.api.identity.authentication import Credentials
-from app.api.redra.beside import Beside
+from app.api.redra.server_parts import Beside
 from app.api.server.limits import ApiLimits
 from app.bootstrap import fleets
 from app.bootstrap.control_planes import ForkPlanes

@@ -13,7 +13,7 @@ from app.analysis.findings.report import Finding, FindingKind, Findings, Severit
 from app.api.server.limits import ApiLimits, WaitBounds
 from app.domain.errors import InputError, LogUnavailable
 from app.domain.values.timestamps import SECOND, Instant
-from app.service import past
+from app.service import past_views
 from app.service.answering.errands import Errands
 from app.service.replays.scanning import HistoryScan
 from app.web.frame import Frame
@@ -428,7 +428,7 @@ async def test_nothing_is_not_said_before_all_has_been_read(part):
 
 
 async def test_other_requests_run_while_a_past_moment_is_folded(monkeypatch):
-    monkeypatch.setattr(past, "TURN", 2)
+    monkeypatch.setattr(past_views, "TURN", 2)
     async with serving() as server:
         for number in range(20):
             await server.post(CONFIG_MAPS, config_map(f"m-{number}"))

@@ -6,10 +6,10 @@ from itertools import chain
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import circumstances, stuck, waits
-from app.analysis.explain.nearby import affinities, closings, labels, ports
+from app.analysis.explain.nearby import affinities, labels, ports, taints_and_cordons
 from app.analysis.explain.nearby import holders as holders_nearby
 from app.analysis.explain.nearby import nodes as nearby_nodes
-from app.analysis.explain.nearby.closings import Closing
+from app.analysis.explain.nearby.taints_and_cordons import Closing
 from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.findings.devices import REFUSED
@@ -103,7 +103,7 @@ class Obstacles:
         spec = pod_spec.read(pod)
         only = spec.only_nodes
         nodes = {name: tree for name, tree in self._closed.items() if only is None or name in only}
-        return closings.of_pod(spec, nodes)[:NAMES_MAX]
+        return taints_and_cordons.of_pod(spec, nodes)[:NAMES_MAX]
 
     def lines(self, refusal: str, pod: JsonObject) -> Iterator[str]:
         """A line for each allocated claim that the refusal of a pod is about."""

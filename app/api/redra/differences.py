@@ -14,9 +14,9 @@ from app.analysis.diff import answers
 from app.analysis.diff.answers import DiffForm
 from app.analysis.diff.forks import ComparedFork, ForkReport
 from app.api.access.authorization import Gate
-from app.api.redra.beside import Beside
 from app.api.redra.jobs import JobsApi
 from app.api.redra.rehearsals import RELEASE_MAX, switches
+from app.api.redra.server_parts import Beside
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import BadRequest, HistoryOpening, NotFound, PlainSecrets, RevisionTooLarge

@@ -1,7 +1,7 @@
 """`/redra/v1/incidents`: the known defects and traps that come with the program."""
 
 from app.api.redra import experiment_models as models
-from app.api.redra.beside import Gallery
+from app.api.redra.server_parts import Gallery
 from app.domain.errors import InputError, NotFound
 
 

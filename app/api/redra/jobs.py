@@ -18,8 +18,8 @@ from app.analysis.sweep.plans import SweepPlan
 from app.api.access.authorization import Authorizer
 from app.api.kubernetes import status
 from app.api.redra import experiment_models as models
-from app.api.redra.beside import Beside, ListedPages
 from app.api.redra.gallery import GalleryApi
+from app.api.redra.server_parts import Beside, ListedPages
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response

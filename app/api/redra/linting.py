@@ -4,8 +4,8 @@ import anyio
 
 from app.analysis.lint.linting import LintReport
 from app.analysis.lint.subjects import TOLD
-from app.api.redra.beside import Lint
 from app.api.redra.inquiries import Inquiry
+from app.api.redra.server_parts import Lint
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest
 from app.domain.errors import NotFound, TooLarge

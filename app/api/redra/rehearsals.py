@@ -13,8 +13,8 @@ from app.analysis.rehearse import text
 from app.analysis.rehearse.defects import titles
 from app.api.redra import experiment_models as models
 from app.api.redra import inquiries, jobs
-from app.api.redra.beside import Beside
 from app.api.redra.jobs import JobsApi
+from app.api.redra.server_parts import Beside
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response
 from app.domain.errors import BadRequest, NotFound, Rejected, RevisionTooLarge

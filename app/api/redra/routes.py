@@ -17,7 +17,6 @@ from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, log_lines, managing, models, other_histories, views
 from app.api.redra.answers import Answers
-from app.api.redra.beside import Beside
 from app.api.redra.blast import BlastApi
 from app.api.redra.capacity import CapacityApi
 from app.api.redra.differences import AgainApi, DiffApi
@@ -28,6 +27,7 @@ from app.api.redra.linting import LintApi
 from app.api.redra.managing import ManagingApi
 from app.api.redra.rehearsals import RehearsalApi
 from app.api.redra.replaying import ReplayApi
+from app.api.redra.server_parts import Beside
 from app.api.server import reading
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import HttpRequest, Response, Stream

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from app.analysis import profiles
 from app.api.redra import experiment_models as models
 from app.api.redra.answers import Answers
-from app.api.redra.beside import Reader
 from app.api.redra.inquiries import Inquiry
 from app.api.redra.jobs import JobsApi
+from app.api.redra.server_parts import Reader
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Response
 from app.api.ui import forms, framing, origins

@@ -17,7 +17,7 @@ from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
 from app.analysis.lint.linting import LintReport
 from app.api.application import Application, create_app
-from app.api.redra.beside import Beside
+from app.api.redra.server_parts import Beside
 from app.api.server.messages import Message
 from app.bootstrap.answers import relative
 from app.bootstrap.answers.limits import api_limits

@@ -20,7 +20,7 @@ from app.bootstrap import recordings
 from app.bootstrap.engines import Engines
 from app.bootstrap.handover import repairs
 from app.bootstrap.handover.stories import StoryRun
-from app.bootstrap.minimising import ran_histories
+from app.bootstrap.minimising import run_stores
 from app.bootstrap.minimising.sources import Source
 from app.bootstrap.recordings import ToolForm
 from app.domain.errors import InputError
@@ -152,7 +152,7 @@ async def export_redacted(
     the counts of what was written.
     """
     ran, material, names, left_out = _ran(source, ExportRequest(redact=True))
-    store = await ran_histories.stored(ran, WITHOUT_NAME)
+    store = await run_stores.stored(ran, WITHOUT_NAME)
     info = await store.log.find_history(WITHOUT_NAME)
     assert info is not None, "it was stored just now"
     sink = BundleWriter(path) if form is None else recordings.TOOL_WRITERS[form](path)

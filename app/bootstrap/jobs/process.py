@@ -17,7 +17,7 @@ from typing import NoReturn
 import msgspec
 
 from app.adapters.private_folders import PrivateFolder
-from app.bootstrap.jobs.answer import ANSWER, FOLDER
+from app.bootstrap.jobs.file_names import ANSWER, FOLDER
 from app.domain.errors import InputError, RedraError
 from app.domain.values.json_tree import JsonObject
 

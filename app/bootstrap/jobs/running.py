@@ -23,7 +23,7 @@ from app.adapters import private_folders
 from app.adapters.head_keys import open_head_key
 from app.adapters.history.formats.bundle import BundleWriter
 from app.bootstrap import child_processes
-from app.bootstrap.jobs.answer import ANSWER, FOLDER
+from app.bootstrap.jobs.file_names import ANSWER, FOLDER
 from app.bootstrap.recordings import PROGRAM
 from app.domain.errors import InputError
 from app.domain.log import Head

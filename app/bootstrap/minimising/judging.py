@@ -24,7 +24,7 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import DecideDifference, DecideReport
 from app.bootstrap import replays
 from app.bootstrap.engines import Engines
-from app.bootstrap.minimising import ran_histories
+from app.bootstrap.minimising import run_stores
 from app.bootstrap.recordings import PROGRAM
 from app.domain.errors import InputError, TooManyEvents
 from app.domain.log import Event, HistoryInfo, ObjectKey
@@ -186,7 +186,7 @@ class Judge:
 
 
 async def _decide(ran: Ran, settings: Settings, sought: Sought | None = None) -> DecideReport:
-    store = await ran_histories.stored(ran, CANDIDATE)
+    store = await run_stores.stored(ran, CANDIDATE)
     return await replays.decide(store, settings, CANDIDATE, "", lambda *_: None, sought=sought)
 
 
@@ -254,7 +254,7 @@ def _write(ran: Ran, path: Path, name: str) -> None:
 
 
 async def _export(ran: Ran, path: Path, name: str) -> None:
-    store = await ran_histories.stored(ran, name)
+    store = await run_stores.stored(ran, name)
     info = await store.log.find_history(name)
     assert info is not None, "it was stored just now"
     await exporting.export_history(

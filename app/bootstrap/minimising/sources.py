@@ -12,7 +12,7 @@ from app.analysis.replay.variants import Switches
 from app.bootstrap import replays
 from app.bootstrap.control_planes import replay_bounds
 from app.bootstrap.engines import Engines
-from app.bootstrap.minimising import ran_histories
+from app.bootstrap.minimising import run_stores
 from app.bootstrap.stores import Store, find_history, find_inside, memory_store
 from app.domain.controllers import registry
 from app.domain.errors import InputError
@@ -156,4 +156,4 @@ async def read_files(settings: Settings, paths: tuple[Path, ...], profile: str |
 
 async def read_ran(settings: Settings, ran: Ran, name: str) -> Source:
     """The parts of a history that was run in this process."""
-    return await read(await ran_histories.stored(ran, name), settings, name, "", None)
+    return await read(await run_stores.stored(ran, name), settings, name, "", None)

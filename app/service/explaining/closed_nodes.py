@@ -9,9 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from app.analysis.explain import node_answers, sources, waits
-from app.analysis.explain.nearby import closings, volumes
 from app.analysis.explain.nearby import nodes as nodes_nearby
-from app.analysis.explain.nearby.closings import Closing
+from app.analysis.explain.nearby import taints_and_cordons, volumes
+from app.analysis.explain.nearby.taints_and_cordons import Closing
 from app.analysis.explain.node_reasons import NodeReason
 from app.analysis.explain.pods import Steps, WantedHelp
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
@@ -50,7 +50,7 @@ async def reasons(
         for name in (one.node for one in nodes if one.text in _CLOSED)
     }
     fitting = {one.node for one in nodes if one.opened is not None and not one.opened.text}
-    closed = closings.of_pod(pod_spec.read(pod), trees)
+    closed = taints_and_cordons.of_pod(pod_spec.read(pod), trees)
     deciding = [one for one in closed if fitting.intersection(one.nodes)][:NAMES_MAX]
     others = [one for one in closed if one not in deciding][: NAMES_MAX - len(deciding)]
     first = await with_authors(evidence, pod, deciding)
@@ -147,7 +147,8 @@ async def with_authors(
                 revision=since.revision if since is not None and is_seen else 0,
                 about=key,
                 children=tuple(
-                    Reason(text=text, is_kept=True) for text in closings.misfits(spec, closing)
+                    Reason(text=text, is_kept=True)
+                    for text in taints_and_cordons.misfits(spec, closing)
                 ),
                 is_kept=True,
             )
@@ -176,7 +177,7 @@ async def to_drivers(evidence: ExplainedMoment, names: Sequence[str]) -> list[Re
                 name: evidence.views.objects.get(ObjectKey(*api_resources.NODES, "", name)) or {}
                 for name in names[: evidence.bounds.cause_nodes_max]
             }
-            closed = closings.of_pod(pod_spec.read(made), nodes)[:NAMES_MAX]
+            closed = taints_and_cordons.of_pod(pod_spec.read(made), nodes)[:NAMES_MAX]
             for one in await with_authors(evidence, made, closed):
                 reasons.setdefault(one.text, one)
     return [*reasons.values()][:NAMES_MAX]
@@ -264,10 +265,10 @@ async def before_eviction(
         return []
     node = earlier[0].object
     if is_drain:
-        closed = [closings.cordon(name)] if core.unschedulable(node) else []
+        closed = [taints_and_cordons.cordon(name)] if core.unschedulable(node) else []
     else:
         tainted = (one for one in core.taints(node) if one.get("effect") == NO_EXECUTE)
-        closed = [closings.taint(name, node, one) for one in tainted]
+        closed = [taints_and_cordons.taint(name, node, one) for one in tainted]
     reasons = []
     for closing in closed:
         set_by = sources.since(earlier, closing.is_of)

@@ -20,7 +20,7 @@ from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, as_recorded, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.map_answers import Gauge
-from app.analysis.recordings import incomplete_pools, uncertainty, unfitting
+from app.analysis.recordings import incomplete_pools, mismatched_objects, uncertainty
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
@@ -97,7 +97,7 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     )
 
 
-async def _fit(evidence: ExplainedMoment) -> unfitting.FitWatch | None:
+async def _fit(evidence: ExplainedMoment) -> mismatched_objects.FitWatch | None:
     """Judges what does not fit in a recording; None where redra wrote everything itself."""
     if not evidence.info.is_recorded:
         return None
@@ -106,7 +106,7 @@ async def _fit(evidence: ExplainedMoment) -> unfitting.FitWatch | None:
 
     recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
     switches = await switches_over_time(evidence.log, evidence.info)
-    return unfitting.FitWatch(InvariantWatch(switches, uncertainty.lacking(recorded)))
+    return mismatched_objects.FitWatch(InvariantWatch(switches, uncertainty.lacking(recorded)))
 
 
 def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str, str]:

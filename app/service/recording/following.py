@@ -40,7 +40,7 @@ from app.domain.log.records import (
 from app.domain.values import counts
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, ClusterSource
-from app.service.recording import served
+from app.service.recording import served_kinds
 from app.service.recording.audit_budget import AuditBudget
 from app.service.recording.known import Name, Start, deletion
 from app.service.recording.window import Window, WindowEntry
@@ -147,7 +147,11 @@ class Follower:
                 seconds = self._next_pause()
             except (Forbidden, NotFound, MethodNotAllowed) as problem:
                 is_gone = not isinstance(problem, Forbidden)
-                other = await served.in_other_version(self._source, self.kind) if is_gone else None
+                other = (
+                    await served_kinds.in_other_version(self._source, self.kind)
+                    if is_gone
+                    else None
+                )
                 self.kind, seconds = other or self.kind, 0.0
                 if other is None:
                     await self._note_denied(problem)

@@ -27,7 +27,7 @@ from app.domain.log.recorded_cluster import ListPage, ServedKind
 from app.domain.log.records import Record, comparable_version
 from app.domain.values.timestamps import Instant
 from app.ports import ClusterSource
-from app.service.recording import served
+from app.service.recording import served_kinds
 from app.service.recording.following import gap
 from app.service.recording.journal import Journal
 from app.service.recording.known import KnownObjects, Start
@@ -94,7 +94,7 @@ async def probe_later(
     The names between are of the kinds that are chosen and not served. None without a new kind, or
     without an answer.
     """
-    kinds, missing = await served.ask(source) or ([], [])
+    kinds, missing = await served_kinds.ask(source) or ([], [])
     names = {kind.name for kind in followed}
     new = [kind for kind in kinds if kind.name not in names]
     if not new:

@@ -21,7 +21,7 @@ from app.domain.objects import profile as profiles
 from app.domain.values.selectors import SelectorError
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import moments, past, recorded_doubts
+from app.service import moments, past_views, recorded_doubts
 from app.service.replays.verifying import switches_of
 
 PAGE = 2_000
@@ -93,7 +93,7 @@ class HistoryScan:
         _, info = self._stages.popleft()
         views = LiveViews(profiles.from_settings(info.settings))
         # No more objects exist than there were events.
-        await past.fold_objects(views, self._log, self._info, revision, objects_max=revision)
+        await past_views.fold_objects(views, self._log, self._info, revision, objects_max=revision)
         scan.turn(self._scheduler(info), views)
 
     def _scheduler(self, info: HistoryInfo) -> RecordedScheduler:

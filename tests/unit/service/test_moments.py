@@ -15,7 +15,7 @@ from app.domain.objects.write.commands import PatchObject, PatchType, RecordFact
 from app.domain.values import api_resources
 from app.domain.values import moments as written_moments
 from app.domain.values.timestamps import Instant, parse
-from app.service import moments, past
+from app.service import moments, past_views
 from tests.cluster import DRIVER, T0, USER, Cluster
 from tests.unit.service.pacing.world import create, key, world
 
@@ -72,15 +72,15 @@ async def test_views_of_a_moment_know_which_patch_was_made_first(last: str) -> N
     await log.append(info.id, expected=Head(), events=events)
     revision = events[-1].revision
     views = LiveViews(Profile())
-    await past.fold_objects(views, log, info, revision, 1_000)
+    await past_views.fold_objects(views, log, info, revision, 1_000)
     assert model_of(views) == "z"
     copied = LiveViews(Profile())
     copied.load_objects(views.objects.dump())
     assert model_of(copied) == "z"
     found = [event async for event in moments.objects_at(log, info, revision, 1_000)]
     course = DeviceCourse(Profile())
-    course.move(found, await past.creations(log, info, found))
-    assert model_of(course.move(found, await past.creations(log, info, found))) == "z"
+    course.move(found, await past_views.creations(log, info, found))
+    assert model_of(course.move(found, await past_views.creations(log, info, found))) == "z"
 
 
 def model_of(views: LiveViews | Devices) -> str:

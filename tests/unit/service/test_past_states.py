@@ -22,7 +22,7 @@ from app.domain.log.event import GENESIS
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
 from app.service.folding import snapshots
-from app.service.past import PastViews
+from app.service.past_views import PastViews
 from projections.objects import ObjectsProjection
 from tests import draws
 from tests.cluster import Cluster

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from app.adapters.history.joining import contradictions, endings
 from app.adapters.history.joining.fixed_parts import Parts
+from app.adapters.history.joining.lost_dependencies import versions_of
 from app.adapters.history.joining.patched_parts import (
     BOUND,
     NO_PATCH,
@@ -17,7 +18,6 @@ from app.adapters.history.joining.patched_parts import (
     is_managed_beside,
     parts_of,
 )
-from app.adapters.history.joining.rested_on import versions_of
 from app.adapters.history.joining.spool import ORDER_BY_REVISION, Row, Spool
 from app.domain.log import ObjectKey
 from app.domain.log.records import Quality, Record, comparable_version

@@ -16,8 +16,8 @@ from app.adapters.history.joining import (
     clocks,
     contradictions,
     endings,
+    lost_dependencies,
     odd_times,
-    rested_on,
     statuses,
     stores,
     stretches,
@@ -63,7 +63,7 @@ def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
         _place_after(spool, _answer_clocks(spool), notes)
         stretches.note(spool, notes)
         statuses.note(spool, notes)
-        rested_on.note(spool, notes)
+        lost_dependencies.note(spool, notes)
 
 
 def _has_whole_seconds(spool: Spool) -> bool:

@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from app.analysis.verify.invariants import (
     admin,
-    ordinary,
+    ordinary_claims,
     placements,
     readiness,
     reading,
@@ -89,7 +89,7 @@ def _take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         known = cluster.claims[key] = KnownClaim(key)
         cluster.forget_faults(key)
         if not (status.allocation or status.reserved_for):
-            ordinary.take_first(known, event, claim, is_protected=is_protected)
+            ordinary_claims.take_first(known, event, claim, is_protected=is_protected)
             known.shown = None if shows else NOT_SHOWN
             return
     is_steady = is_whole or (known.is_there and not cluster.has_published_since(known.written))
@@ -106,9 +106,9 @@ def _take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
         _note_shown(cluster, event, known, claim, shows=shows)
     if status.allocation != known.raw_allocation:
         if not known.raw_allocation:
-            if ordinary.take_given(cluster, event, known, claim, is_protected=is_protected):
+            if ordinary_claims.take_given(cluster, event, known, claim, is_protected=is_protected):
                 return
-        elif not (status.allocation or status.reserved_for) and ordinary.take_back(
+        elif not (status.allocation or status.reserved_for) and ordinary_claims.take_back(
             cluster, event, known, claim, is_protected=is_protected
         ):
             return

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from app.analysis.verify.invariants import RULES, InvariantWatch, Switches, cells, ordinary
+from app.analysis.verify.invariants import RULES, InvariantWatch, Switches, cells, ordinary_claims
 from tests.unit.analysis.invariants import model
 from tests.unit.analysis.invariants.alterations import ALTERATIONS, SoundWorld, numbered
 from tests.unit.analysis.invariants.test_against_model import told, watched
@@ -69,7 +69,7 @@ def test_events_followed_one_by_one_or_by_the_page(name):
         assert told(watch) == watched(events)
 
 
-SHORT = ((ordinary, "take_given"), (ordinary, "take_back"), (cells, "is_settled"))
+SHORT = ((ordinary_claims, "take_given"), (ordinary_claims, "take_back"), (cells, "is_settled"))
 """Steps that take most writes in without judging, and say whether they did."""
 
 
