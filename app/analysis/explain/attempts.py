@@ -268,8 +268,7 @@ def _next(last: PodAttempt, now: Instant) -> Iterator[Reason]:
         return
     decision = decision_body.read(last.last.object)
     at, ready = _ended(last), again(last)
-    doubled = waiting_pods.BACKOFF_FIRST << min(_failures(last) - 1, 10)
-    length = min(doubled, waiting_pods.BACKOFF_MAX)
+    length = waiting_pods.backoff_length(_failures(last))
     number = last.number + _failures(last) - last.failures
     backoff = f"back-off of {length // SECOND} s after attempt {number}"
     if decision.outcome == ERROR:

@@ -7,7 +7,11 @@ import pytest
 from app.analysis.replay.variants import CacheOfClaims, Variant
 from app.domain.controllers.pacing import NextTry
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue
+from app.domain.controllers.scheduling.queue.waiting_pods import (
+    QueuedPod,
+    SchedulingQueue,
+    backoff_end,
+)
 from app.domain.controllers.work_queue import (
     RETRY_FIRST_MICROS,
     RETRY_MAX_MICROS,
@@ -219,6 +223,14 @@ def seconds_after_errors(queue: SchedulingQueue, pod: QueuedPod, errors: int) ->
         assert queue.pop(due) is pod
         now = due
     return found
+
+
+@pytest.mark.parametrize(
+    ("count", "ready"), [(1, 7), (2, 8), (3, 10), (4, 14), (5, 16), (6, 16), (60, 16)]
+)
+def test_back_off_doubles_from_a_second_to_ten_and_ends_with_a_whole_second(count, ready):
+    """A failure at 5.01 s, the first of which ends at 6.01: cut to 6, and that second is over."""
+    assert backoff_end(Instant(5 * SECOND + 10_000), count) == ready * SECOND
 
 
 def test_attempt_that_was_decided_ends_the_errors_in_a_row():

@@ -329,9 +329,13 @@ def backoff_end(now: Instant, count: int) -> Instant:
     # Parity: controllers.md 4.1; the end is cut to whole seconds, and the second that it falls into
     # belongs to it. Example: a first failure at 5.01 s ends at 6.01, cut to 6; the pod is ready at
     # 7.
-    length = min(BACKOFF_FIRST << min(max(count, 1) - 1, 10), BACKOFF_MAX)
-    end = now + length
+    end = now + backoff_length(count)
     return Instant(end - end % SECOND + SECOND)
+
+
+def backoff_length(count: int) -> int:
+    """The length of the back-off after the `count`-th attempt in a row without a node."""
+    return min(BACKOFF_FIRST << min(max(count, 1) - 1, 10), BACKOFF_MAX)
 
 
 def _backoff_entry(pod: QueuedPod) -> _Wait:
