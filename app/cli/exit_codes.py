@@ -42,7 +42,7 @@ MEANINGS = {
     ExitCode.UNUSABLE: "Not answered, because of the input: a wrong option, or a file, moment, "
     "history or object that does not exist. The same command is refused again.",
     ExitCode.IN_PART: "Answered in part: what could be compared agrees, and something could not be "
-    "compared, a second opinion disagrees, or a scheduler's choice is allowed and another.",
+    "compared, a second opinion disagrees, or a scheduler made another allowed choice.",
     ExitCode.NO_ANSWER: "Not answered, because of the environment: a database or a server does "
     "not answer or refuses access, or a disk is full. The same command may "
     "work later.",
@@ -67,7 +67,7 @@ NEGATIVE = {
     "sweep": "a run failed",
     "verify": "it failed (3: verified in part, or with --live nothing but allowed other choices)",
     "watch-over": "a rule is broken, or a known defect occurs (3: nothing but allocations that are "
-    "allowed and another choice than redra's)",
+    "allowed choices other than redra's)",
 }
 """The condition for exit code 1 of each command with a verdict; others never exit with 1."""
 
