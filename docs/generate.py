@@ -11,7 +11,7 @@ from app.analysis import profiles
 from app.analysis.lint.linting import FAMILIES as LINT_FAMILIES
 from app.analysis.metrics import FAMILIES
 from app.cli import exit_codes
-from app.cli.application import root
+from app.cli.application import SECTIONS, root
 from app.domain.log import doubts
 from app.domain.log.records import Loss
 from app.domain.objects.profile import FIXED
@@ -51,7 +51,22 @@ def _all_commands(group: typer.core.TyperGroup, name: str) -> list[tuple[str, An
 
 def commands_page() -> str:
     """Every command with its own help."""
-    lines = ["# Commands", ""]
+    lines = [
+        "# Commands",
+        "",
+        "By what they are for, as `redra --help` lists them; below that the help of each. They end",
+        "with [these exit codes](exit-codes.md).",
+        "",
+        *_table(
+            ["for", "command", "does"],
+            (
+                [title, f"[`{name}`](#redra-{name})", text]
+                for title, texts in SECTIONS.items()
+                for name, text in texts.items()
+            ),
+        ),
+        "",
+    ]
     group = typer.main.get_command(root)
     assert isinstance(group, typer.core.TyperGroup)
     for name, command in sorted(_all_commands(group, "redra")):
