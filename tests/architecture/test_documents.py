@@ -331,6 +331,17 @@ def test_changelog_of_what_was_never_released_tells_of_no_repairs() -> None:
     assert [entry for entry in entries if re.search(r"\bno longer\b|; it \w+ed\b", entry)] == []
 
 
+def test_rows_of_the_track_record_stand_on_the_page_of_their_area() -> None:
+    """The page that leads to them had 500 kB, and its end was where everybody wrote."""
+    docs = ROOT / "docs"
+    _, _, record = (docs / "testing.md").read_text().partition("\n## Track record\n")
+    rows = [line for line in record.splitlines() if line.startswith("| ")]
+    links = [docs / link for row in rows for link in re.findall(r"\]\(([^)]+)\)", row)]
+    assert rows[0] == "| area |"
+    assert len(links) == len(rows) - 1
+    assert set(links) == {*(docs / "testing" / "track-record").glob("*.md")}
+
+
 def test_no_entry_stands_twice_in_the_changelog_or_the_track_record() -> None:
     """Nor in a shorter form, which merging leaves beside the longer one."""
     changes = (ROOT / "CHANGELOG.md").read_text().splitlines()
