@@ -413,7 +413,7 @@ def _each_line(
 
     Raises InputError with line, column and cause for a bad line, and for a file without any.
     """
-    is_any = False
+    answered: dict[str, Any] | None = None
     with _reading(source) as lines, _writing(target) as out, ProgressBar(source.name) as progress:
         for number, line in enumerate(_table_lines(lines), 1):
             if not line.strip():
@@ -434,10 +434,9 @@ def _each_line(
             except InputError as problem:
                 where = f"{place}: {problem.place}" if problem.place else place
                 raise InputError(problem.problem, place=where, cure=problem.cure) from problem
-            is_any = True
             out.write(msgspec.json.encode(answered) + b"\n")
             progress.to(number)
-        if not is_any:
+        if answered is None:
             # A pipeline whose first part fails must not pass.
             name = "standard input" if str(source) == "-" else str(source)
             raise InputError("it holds no case", place=name)
