@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,13 @@ def test_value_without_an_effect_is_refused_in_the_words_of_its_option(
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "utf-16").write_text("kind: Config", encoding="utf-16")
     (tmp_path / "deep").write_text("[" * 3_000)
-    ended = redra(*line.split(), folder=tmp_path, REDRA_DATA=str(tmp_path / "data"))
+    limit = sys.getrecursionlimit()
+    # As in a process of its own: another module of a worker may have raised it.
+    sys.setrecursionlimit(1_000)
+    try:
+        ended = redra(*line.split(), folder=tmp_path, REDRA_DATA=str(tmp_path / "data"))
+    finally:
+        sys.setrecursionlimit(limit)
     assert (ended[:2], ended[2].splitlines()[-1]) == ((ExitCode.UNUSABLE, ""), f"redra: {refusal}")
     assert {each.name for each in tmp_path.iterdir()} == {"circle", "utf-16", "deep"}
 
