@@ -32,7 +32,7 @@ _CURE = f"export {', '.join(COLUMNS)} with a header line"
 _SEPARATORS = (",", "\t", "|")
 """What stands between the cells of an export; psql and sqlite3 have bars, mysql has tabs."""
 
-_TITLES = re.compile(r"[ \t|]*[\"']?id[\"']?\s*[,\t|].*\bdeleted\b")
+_TITLES = re.compile(r"[ \t|]*[\"']?id[\"']?[^\S\t]*+[,\t|].*\bdeleted\b")
 _NAMES = (b"prev_revision", b"created", b"deleted")
 _LINE_OF_TITLES = re.compile(rb"(?:\xef\xbb\xbf)?[\s\w,|\"'()\x80-\xff]+")
 """Names and what stands between them; JSON, and what a collector writes before them, is other."""
