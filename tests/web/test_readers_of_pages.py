@@ -64,26 +64,6 @@ READERS = {
 }
 """The kinds that a reader may read, and the only namespace of that."""
 
-OWN = Credentials(
-    tokens={
-        "reader": Actor(user="reader", groups=("system:authenticated",)),
-        "root": Actor(user="root", groups=("system:masters",)),
-    },
-    anonymous=None,
-)
-READER, ROOT = ({"authorization": f"Bearer {user}"} for user in ("reader", "root"))
-PATHS = AccessRule(verbs=frozenset(("get", "post")), paths=("*",))
-
-READERS = {
-    "of-what-answers-rest-on": (WORKED_OUT_FROM, ""),
-    "of-events-too": ((*WORKED_OUT_FROM, api_resources.EVENTS), ""),
-    "of-one-namespace": ((api_resources.PODS, api_resources.RESOURCE_CLAIMS), "lab"),
-}
-"""The kinds that a reader may read, and the only namespace of that."""
-
-QUOTA_WRITTEN = re.compile(r"POST .*/blast .*.kind.: .ResourceQuota.")
-"""The write of a quota looks for its namespace, as that of each other object of a real server."""
-
 OWN = {"origin": "http://redra"}
 """What a form of the pages is sent with."""
 
