@@ -38,6 +38,45 @@ def on_node_0(device: str) -> dict:
     return allocation("node-0", result("gpu", GPU, "node-0", device))
 
 
+def finished_with_two_entries(seed: str) -> tuple[Recorder, list[str]]:
+    """A pod with two claims ran and has finished; its second claim is given back and removed."""
+    recorder = with_devices(seed)
+    entries = [{"name": name, "resourceClaimTemplateName": "any"} for name in ("a", "b")]
+    recorder.pod("pod", resourceClaims=entries)
+    claims = [make(recorder, "pod", entry) for entry in ("a", "b")]
+    name_claims(recorder, "pod", a=claims[0], b=claims[1])
+    recorder.nominate("pod", "node-0")
+    for claim, device in zip(claims, DEVICES, strict=True):
+        recorder.reserve("pod", claim, on_node_0(device))
+    recorder.bind("pod", "node-0")
+    recorder.start("pod")
+    recorder.wait(3)
+    recorder.pod_status("system:node:node-0", "pod", phase="Succeeded")
+    release(recorder, claims[1])
+    return recorder, claims
+
+
+def told_of_no_template(seed: str, late: float) -> Recorder:
+    """The controller reports that the template of a pod, which was made before it, is missing."""
+    recorder = with_devices(seed)
+    template(recorder, "new", requests=[exactly("gpu", "gpu")])
+    recorder.wait(0.004)
+    recorder.pod("pod", resourceClaims=made_from("new"))
+    recorder.wait(late)
+    problem = 'resourceclaimtemplate.resource.k8s.io "new" not found'
+    tell_of_claims(
+        recorder, "pod", f'PodResourceClaim dev: resource claim template "new": {problem}'
+    )
+    return recorder
+
+
+def place_with_the_template(recorder: Recorder) -> None:
+    """The claim is made after all, and the pod gets its device."""
+    claim = recorder.make_claim("pod", "dev", "new")
+    place(recorder, "pod", claim, "node-0", on_node_0("d0"))
+    recorder.wait(20)
+
+
 def reserved_again_and_again() -> Recorder:
     """A finished pod is reserved and released again, five times (C8)."""
     recorder = with_devices("c8")
@@ -65,19 +104,7 @@ def reserved_again_and_again() -> Recorder:
 
 def second_claims_of_two_entries() -> Recorder:
     """A finished pod gets a second claim for each of its entries, at different times (C22)."""
-    recorder = with_devices("c22")
-    entries = [{"name": name, "resourceClaimTemplateName": "any"} for name in ("a", "b")]
-    recorder.pod("pod", resourceClaims=entries)
-    claims = [make(recorder, "pod", entry) for entry in ("a", "b")]
-    name_claims(recorder, "pod", a=claims[0], b=claims[1])
-    recorder.nominate("pod", "node-0")
-    for claim, device in zip(claims, DEVICES, strict=True):
-        recorder.reserve("pod", claim, on_node_0(device))
-    recorder.bind("pod", "node-0")
-    recorder.start("pod")
-    recorder.wait(3)
-    recorder.pod_status("system:node:node-0", "pod", phase="Succeeded")
-    release(recorder, claims[1])
+    recorder, claims = finished_with_two_entries("c22")
     second = make(recorder, "pod", "b")
     name_claims(recorder, "pod", a=claims[0], b=second)
     recorder.wait(0.012)
@@ -133,39 +160,19 @@ def finished_pod_goes_before_its_second_claim(late: float = 0.05) -> Recorder:
 
 def template_comes_late(late: float = 0.02) -> Recorder:
     """The controller sees a pod before the template, which was made before it."""
-    recorder = with_devices("template")
-    template(recorder, "new", requests=[exactly("gpu", "gpu")])
-    recorder.wait(0.004)
-    recorder.pod("pod", resourceClaims=made_from("new"))
-    recorder.wait(late)
-    problem = 'resourceclaimtemplate.resource.k8s.io "new" not found'
-    tell_of_claims(
-        recorder, "pod", f'PodResourceClaim dev: resource claim template "new": {problem}'
-    )
-    claim = recorder.make_claim("pod", "dev", "new")
-    place(recorder, "pod", claim, "node-0", on_node_0("d0"))
-    recorder.wait(20)
+    recorder = told_of_no_template("template", late)
+    place_with_the_template(recorder)
     return recorder
 
 
 def template_comes_after_failures(late: float = 0.02) -> Recorder:
     """The controller tries three times, and once more as soon as it sees the template."""
-    recorder = with_devices("failures")
-    template(recorder, "new", requests=[exactly("gpu", "gpu")])
-    recorder.wait(0.004)
-    recorder.pod("pod", resourceClaims=made_from("new"))
-    recorder.wait(late)
-    problem = 'resourceclaimtemplate.resource.k8s.io "new" not found'
-    tell_of_claims(
-        recorder, "pod", f'PodResourceClaim dev: resource claim template "new": {problem}'
-    )
+    recorder = told_of_no_template("failures", late)
     for count, wait in ((2, 0.006), (3, 0.011), (4, 0.021), (5, 0.041)):
         recorder.wait(wait)
         said = recorder.get("Event", "pod.18ea008df40c9c78") | {"count": count}
         recorder.update(CLAIMS, said | {"lastTimestamp": recorder.seconds}, verb="patch")
-    claim = recorder.make_claim("pod", "dev", "new")
-    place(recorder, "pod", claim, "node-0", on_node_0("d0"))
-    recorder.wait(20)
+    place_with_the_template(recorder)
     return recorder
 
 
@@ -198,19 +205,7 @@ def tell_of_claims(recorder: Recorder, pod: str, message: str) -> None:
 
 def claim_goes_amid_a_sync() -> Recorder:
     """One sync makes a second claim of an entry while that of an earlier entry is removed."""
-    recorder = with_devices("amid")
-    entries = [{"name": name, "resourceClaimTemplateName": "any"} for name in ("a", "b")]
-    recorder.pod("pod", resourceClaims=entries)
-    claims = [make(recorder, "pod", entry) for entry in ("a", "b")]
-    name_claims(recorder, "pod", a=claims[0], b=claims[1])
-    recorder.nominate("pod", "node-0")
-    for claim, device in zip(claims, DEVICES, strict=True):
-        recorder.reserve("pod", claim, on_node_0(device))
-    recorder.bind("pod", "node-0")
-    recorder.start("pod")
-    recorder.wait(3)
-    recorder.pod_status("system:node:node-0", "pod", phase="Succeeded")
-    release(recorder, claims[1])
+    recorder, claims = finished_with_two_entries("amid")
     recorder.wait(0.005)
     recorder.claim_status(CLAIMS, claims[0], reservedFor=None, allocation=None)
     recorder.wait(0.005)
