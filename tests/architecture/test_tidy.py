@@ -21,6 +21,13 @@ SERVICE_MODULES_MAX = 22
 PREFIX_FILES_MAX = 2
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager", "util", "helper"}
 
+TOP_LEVEL = {
+    *("app", "bench", "docs", "examples", "migrations", "projections", "tests"),
+    *("CHANGELOG.md", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile", "README.md"),
+    *("docker-compose.yml", "mkdocs.yml", "pyproject.toml", "uv.lock"),
+    *("build", "dist"),  # made by targets, and never kept
+}
+
 BANS: dict[str, tuple[str, tuple[str, ...]]] = {
     # pattern: (what to use instead, files that are its one home)
     r"\bdatetime\.(now|utcnow|today)\(": (
@@ -314,6 +321,13 @@ def test_no_page_keeps_both_sides_of_a_conflict() -> None:
         for number, line in enumerate(page.read_text().splitlines(), 1)
         if line.startswith(marks)
     ] == []
+
+
+def test_the_top_level_holds_only_what_is_known() -> None:
+    """A command that a test ran with a relative folder leaves keys there, and they get kept."""
+    found = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    unknown = {each for each in found - TOP_LEVEL if not each.endswith(".egg-info")}
+    assert not unknown, f"who made these? {sorted(unknown)}"
 
 
 def test_folders_hold_no_families_of_files() -> None:
