@@ -298,6 +298,9 @@ def test_workload_is_rolled_out_with_its_volumes(server, kind):
         "apply", "-f", "-", stdin='{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}'
     )
     server.apply(json.dumps(tree))
+    if kind == "StatefulSet":  # Its pod waits for a volume, and nobody provides any.
+        server.kubectl("wait", "--for=create", f"pvc/v-{name}-0", "--timeout=20s")
+        server.kubectl("patch", "pvc", f"v-{name}-0", "-p", '{"spec":{"volumeName":"volume"}}')
     said = server.kubectl("rollout", "status", f"{kind}/{name}", "--timeout=60s").out
     assert re.search("successfully rolled out|rolling update complete|roll out complete", said)
     if kind == "StatefulSet":
