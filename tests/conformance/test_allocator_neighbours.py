@@ -75,7 +75,7 @@ def feed(view: Inventory, event: dict) -> tuple[inventory.SliceChange, ...]:
 
 def shown(change: inventory.SliceChange) -> dict:
     return {
-        "event": change.type.value,
+        "event": "add" if change.old is None else "delete" if change.new is None else "update",
         "old": None if change.old is None else merging.merged_tree(change.old),
         "new": None if change.new is None else merging.merged_tree(change.new),
     }

@@ -88,13 +88,22 @@ AREAS = {
         ),
     ),
     "watches": Area(
-        sources=("app/service/watches.py",),
+        sources=(
+            "app/service/watches.py",
+            "app/api/kubernetes/fanout.py",
+            "app/api/kubernetes/first_states.py",
+            "app/api/kubernetes/selection.py",
+            "app/api/kubernetes/watch_lines.py",
+            "app/api/kubernetes/watching.py",
+        ),
         tests=(
             f"{UNIT}/service/test_watch_hub.py",
             f"{UNIT}/service/test_recent_events.py",
             f"{UNIT}/service/test_writing.py",
             "tests/api/test_watches.py",
+            "tests/api/test_watch_metrics.py",
             "tests/api/test_fanout.py",
+            "tests/api/test_first_states.py",
         ),
     ),
     "verify": Area(
@@ -276,5 +285,49 @@ AREAS = {
             "tests/recording/test_following.py",
         ),
     ),
+    "garbage": Area(
+        sources=("app/domain/controllers/garbage/*.py",),
+        tests=(
+            f"{UNIT}/controllers/test_garbage.py",
+            f"{UNIT}/controllers/test_namespaces.py",
+            f"{UNIT}/controllers/test_pod_gc.py",
+            f"{UNIT}/controllers/test_refused_events.py",
+            f"{UNIT}/service/test_garbage_collection.py",
+        ),
+    ),
+    "lint": Area(
+        sources=("app/analysis/lint/*.py",),
+        tests=(
+            f"{UNIT}/analysis/lint",
+            "tests/acceptance/test_lint_command.py",
+            "tests/conformance/test_lint_corpus.py",
+        ),
+    ),
+    "pacing": Area(
+        sources=("app/service/pacing/*.py",),
+        tests=(
+            f"{UNIT}/service/pacing",
+            f"{UNIT}/service/test_moments.py",
+            "tests/api/test_paced_replays.py",
+        ),
+    ),
+    "quotas": Area(
+        sources=("app/domain/controllers/quotas/*.py", "app/domain/objects/quota/*.py"),
+        tests=(
+            f"{UNIT}/controllers/test_quotas.py",
+            f"{UNIT}/objects/test_limit_ranges.py",
+            f"{UNIT}/analysis/blast/test_blast_quotas.py",
+            "tests/api/test_writes.py",
+            "tests/truth/quotas",
+        ),
+    ),
+    "workloads": Area(
+        sources=("app/domain/controllers/workloads/*.py",),
+        tests=(
+            f"{UNIT}/workloads",
+            f"{UNIT}/service/test_pods_of_workloads.py",
+            "tests/conformance/test_workloads_in_forks.py",
+            "tests/simulation/test_roots_of_workloads.py",
+        ),
+    ),
 }
-"""What is mutated together, and judged by which tests."""

@@ -12,7 +12,6 @@ ordered by key (their name).
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from app.domain.devices import compiling, patches, pools, taints
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -31,19 +30,13 @@ QUESTIONS_MAX = 1_024
 """The most questions that have a token; beyond it, the oldest token is dropped."""
 
 
-class ChangeType(StrEnum):
-    """The type of change of a merged slice."""
-
-    ADD = "add"
-    UPDATE = "update"
-    DELETE = "delete"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceChange:
-    """A merged slice before and after an event. Parity: allocator.md 13, events."""
+    """A merged slice before and after an event; None where it is not there.
 
-    type: ChangeType
+    Parity: allocator.md 13, events.
+    """
+
     old: Slice | None
     new: Slice | None
 
@@ -138,9 +131,9 @@ class Inventory:
             self._shared[new.key] = None
         self._touch_pool(new.pool)
         if published is None or old is None:
-            return (SliceChange(type=ChangeType.ADD, old=None, new=self.slice(key)),)
+            return (SliceChange(old=None, new=self.slice(key)),)
         effective = self._effective[key] = self._merged(new, (published, old))
-        return (SliceChange(type=ChangeType.UPDATE, old=old, new=effective),)
+        return (SliceChange(old=old, new=effective),)
 
     def remove_slice(self, name: str) -> tuple[SliceChange, ...]:
         """Removes a ResourceSlice; does nothing when there is none with that name."""
@@ -149,7 +142,7 @@ class Inventory:
             return ()
         self._forget(self._published[name])
         del self._published[name]
-        return (SliceChange(type=ChangeType.DELETE, old=old, new=None),)
+        return (SliceChange(old=old, new=None),)
 
     def put_rule(self, tree: JsonObject) -> tuple[SliceChange, ...]:
         """Adds or replaces a DeviceTaintRule and returns the slices whose merged taints change."""
@@ -411,7 +404,7 @@ class Inventory:
                 self._effective[key] = old
                 continue
             self._touch_pool(new.pool)
-            changes.append(SliceChange(type=ChangeType.UPDATE, old=old, new=new))
+            changes.append(SliceChange(old=old, new=new))
         return tuple(changes)
 
 

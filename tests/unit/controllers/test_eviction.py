@@ -7,11 +7,12 @@ from app.analysis.verify.compare import ComparisonResult
 from app.domain.controllers.eviction import TaintState, taints
 from app.domain.controllers.eviction.reconciler import EvictionReconciler, is_marked
 from app.domain.controllers.eviction.state import REFERENCES_READ_MAX
-from app.domain.controllers.eviction.taints import NoExecuteTaint
+from app.domain.controllers.eviction.taints import Eviction, NoExecuteTaint
 from app.domain.controllers.pacing import AttemptOutcome
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import ControllerOptions
 from app.domain.controllers.work_queue import RETRY_FIRST_MICROS
+from app.domain.errors import Rejected
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -20,6 +21,12 @@ from tests.cluster import DRIVER, Cluster, check_decisions
 
 MARKING = "Marking for deletion"
 CANCELLING = "Cancelling deletion"
+CONDITION = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "DeletionByDeviceTaintManager",
+    "message": "Device Taint manager: deleting due to NoExecute taint",
+}
 TAINT = {"key": "example.com/bad", "value": "x", "effect": "NoExecute"}
 
 
@@ -109,7 +116,7 @@ def test_tainted_device_evicts_its_pod_at_once():
     }
 
 
-@pytest.mark.parametrize("consumers", [0, 1, 4, 5, 9])
+@pytest.mark.parametrize("consumers", [0, 1, 3, 4, 5, 9])
 def test_claim_is_followed_with_its_pods_and_without_a_short_list_of_consumers(consumers):
     cluster = running()
     (name,) = cluster.names("resourceclaims")
@@ -187,16 +194,146 @@ def test_refused_evictions_are_tried_one_by_one_and_then_after_a_delay():
     assert eviction.step(line.views, due).key == "evict:default/pod-0"
 
 
-def test_event_of_an_eviction_names_the_pod_with_its_uid():
-    cluster = running()
+def test_refused_cancellation_is_tried_again_after_a_delay():
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    cluster.stop("eviction")
+    taint_slice(cluster, [])
+    reconciler = EvictionReconciler()
+    line, now = cluster.line, cluster.line.now
+    for event in line.events:
+        reconciler.fold(event, line.views)
+    plan = reconciler.step(line.views, now)
+    assert plan.key == "cancel:default/pod-0"
+    reconciler.settled(plan, "refused", now)
+    assert reconciler.step(line.views, now) is None
+    due = reconciler.due()
+    assert due == now + RETRY_FIRST_MICROS
+    assert reconciler.step(line.views, due).key == "cancel:default/pod-0"
+
+
+def test_eviction_deletes_the_pod_that_it_was_decided_for_and_no_successor():
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    line = cluster.line
+    (eviction,) = (each for each in line.controllers if isinstance(each, EvictionReconciler))
+    marked: JsonObject = {"status": {"conditions": [CONDITION]}}
+    cluster.patch("pods", "pod-0", marked, subresource="status")
+    plan = eviction.step(line.views, Instant(line.now + 60 * SECOND))
+    assert plan is not None
+    cluster.kill("pod-0")
+    cluster.pod("pod-0", template="gpu")
+    successor = cluster.must("pods", "pod-0")
+    _event, deletion = plan.commands
+    with pytest.raises(Rejected):
+        line.submit(deletion, actor="eviction")
+    assert cluster.must("pods", "pod-0") == successor
+
+
+def test_pod_of_an_event_is_referred_to_as_a_pod_of_its_namespace():
+    cluster = running(tolerate(60))
     uid = cluster.must("pods", "pod-0")["metadata"]["uid"]
     taint_slice(cluster, [TAINT])
-    told = [
-        event.object["involvedObject"]
+    taint_slice(cluster, [])
+    taint_slice(cluster, [TAINT])
+    cluster.wait(61)
+    events = [
+        event.object
         for event in cluster.line.events
-        if event.key.resource == "events" and event.object["message"] == MARKING
+        if event.key.resource == "events" and event.object["message"] in (CANCELLING, MARKING)
     ]
-    assert [(found["name"], found["uid"]) for found in told] == [("pod-0", uid)]
+    assert [(event["message"], event["type"], event["reason"]) for event in events] == [
+        (text, "Normal", "DeviceTaintManagerEviction") for text in (CANCELLING, MARKING)
+    ]
+    for event in events:
+        assert event["involvedObject"] == {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": "default",
+            "name": "pod-0",
+            "uid": uid,
+        }
+
+
+@pytest.mark.parametrize("pool", ["n1", "elsewhere"])
+def test_taint_goes_with_its_slice_to_another_pool(pool):
+    """No API server lets a slice move; a recording that lost a deletion shows it so."""
+    cluster = running()
+    (name,) = cluster.names("resourceclaims")
+    taint_slice(cluster, [TAINT])
+    events = cluster.line.events
+    slices = [event for event in events if event.key.resource == "resourceslices"]
+    tree = json_tree.copy(slices[-1].object)
+    tree["spec"]["pool"]["name"] = pool
+    moved = msgspec.structs.replace(
+        slices[-1],
+        revision=events[-1].revision + 1,
+        body=msgspec.json.encode(tree),
+        tree=None,
+        reading=None,
+    )
+    state = TaintState()
+    for event in (*events, moved):
+        if event.is_about_object:
+            state.fold(event)
+    results = state.claims["default", name].results
+    assert (state.claim_eviction(results) is not None) == (pool == "n1")
+
+
+@pytest.mark.parametrize(
+    ("selector", "evicts"),
+    [
+        ({"driver": DRIVER}, True),
+        ({"driver": "other.example.com"}, False),
+        ({"pool": "n1"}, True),
+        ({"pool": "n2"}, False),
+        ({"driver": DRIVER, "pool": "n2"}, False),
+        ({"device": "gpu-0"}, True),
+        ({"device": "gpu-1"}, False),
+        ({"pool": "n1", "device": "gpu-1"}, False),
+    ],
+)
+def test_rule_evicts_from_the_devices_that_each_part_of_its_selector_names(selector, evicts):
+    cluster = running()
+    cluster.rule(selector=selector)
+    cluster.wait(1)
+    assert is_terminating(cluster) == evicts
+
+
+@pytest.mark.parametrize(
+    ("c2", "tolerations", "ignored"),
+    [
+        (True, [], False),
+        (True, [tolerate()], False),
+        (True, [tolerate(60)], False),
+        (True, [{"operator": "Exists"}], True),
+        (True, [{"operator": "Exists", "tolerationSeconds": 60}], True),
+        (True, [{"operator": "Exists", "tolerationSeconds": 0}], False),
+        (True, [{"key": "other", "operator": "Exists"}], False),
+        (True, [tolerate(60), {"operator": "Exists", "tolerationSeconds": 60}], False),
+        (False, [{"operator": "Exists"}], False),
+    ],
+)
+@pytest.mark.parametrize("by_rule", [False, True])
+def test_toleration_without_effect_that_would_change_the_instant_is_said_to_be_ignored(
+    c2, tolerations, ignored, by_rule
+):
+    cluster = running(*tolerations, options=ControllerOptions(quirks=ControllerQuirks(c2=c2)))
+    (name,) = cluster.names("resourceclaims")
+    if by_rule:
+        cluster.rule()
+    else:
+        taint_slice(cluster, [TAINT])
+    state = TaintState(ControllerQuirks(c2=c2))
+    for event in cluster.line.events:
+        if event.is_about_object:
+            state.fold(event)
+    results = state.claims["default", name].results
+    eviction = Eviction(time=Instant(0), reasons=state.reasons_on(results))
+    assert eviction.reasons
+    assert state.ignores_toleration(results, eviction) == ignored
+    unrelated = Eviction(time=Instant(0), reasons=())
+    assert not state.ignores_toleration(results, unrelated)
 
 
 @pytest.mark.parametrize(
@@ -899,15 +1036,19 @@ def test_without_the_gate_of_taints_rules_do_nothing():
 
 
 class NotingPace:
-    """Lets every key be processed at once, and notes when evictions were to be processed."""
+    """Lets every key be processed at once, and notes when evictions were to be processed.
 
-    def __init__(self) -> None:
+    Cancellations wait for some seconds after `since`.
+    """
+
+    def __init__(self, since: Instant = Instant(0), cancelling_seconds: int = 0) -> None:
         self.instants: list[Instant] = []
+        self._cancelling = Instant(since + cancelling_seconds * SECOND)
 
     def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
         if queue == "eviction":
             self.instants.append(now)
-        return now
+        return max(now, self._cancelling) if queue == "eviction/cancelled" else now
 
     def version_seen(self, pod: str, newest: str, now: Instant) -> str:
         return newest
@@ -940,3 +1081,20 @@ def test_pod_is_looked_at_only_when_its_toleration_ends(seconds_between: int) ->
     assert pace.instants == []
     assert reconciler.step(cluster.line.views, end) is not None
     assert pace.instants == [end]
+
+
+@pytest.mark.parametrize("seconds", [0, 3])
+def test_cancellation_is_processed_at_its_own_pace(seconds: int) -> None:
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    cluster.stop("eviction")
+    taint_slice(cluster, [])
+    line, now = cluster.line, cluster.line.now
+    reconciler = EvictionReconciler(pace=NotingPace(now, seconds))
+    for event in line.events:
+        reconciler.fold(event, line.views)
+    last = Instant(now + seconds * SECOND)
+    assert (reconciler.step(line.views, now) is None) == (seconds > 0)
+    if seconds:
+        assert reconciler.step(line.views, Instant(last - 1)) is None
+        assert reconciler.step(line.views, last).key == "cancel:default/pod-0"

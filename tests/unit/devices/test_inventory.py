@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from app.domain.devices import model, nodes
-from app.domain.devices.inventory import Inventory
+from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.nodes import Node, NodeSelectionError
 from app.domain.devices.pools import PoolState, Reading
 from app.domain.errors import InputError
@@ -232,7 +232,8 @@ def test_rules_taint_matching_devices_and_only_touched_views_change() -> None:
         found.put_slice(local(name, device("d"), device("e")))
     before = found.node_view(here("b"), READING)
     changes = found.put_rule(rule("r2", deviceSelector={"pool": "a", "device": "e"}))
-    assert [change.type.value for change in changes] == ["update"]
+    ((old, new),) = [(change.old, change.new) for change in changes]
+    assert ([len(each.taints) for each in old.devices], len(new.devices[1].taints)) == ([0, 0], 1)
     found.put_rule(rule("r1", deviceSelector={"pool": "a"}))
     assert tainted(found, "a") == ["d:r1", "e:r1", "e:r2"]
     assert found.node_view(here("b"), READING) is before
@@ -531,6 +532,43 @@ def test_unreadable_quantity_names_its_place() -> None:
     with pytest.raises(InputError) as caught:
         inventory_of(resource_slice("s", device("d", capacity={"m": {"value": "x"}})))
     assert caught.value.place == "ResourceSlice s: spec.devices[0].capacity[m].value"
+
+
+def test_value_of_a_patch_that_is_no_object_names_its_place() -> None:
+    for field in ("attributes", "capacity"):
+        with pytest.raises(InputError) as caught:
+            patched(patch("p", **{field: {"m": 5}}))
+        assert caught.value.place == f"ResourceSlicePatch p: spec.devices.{field}[m]"
+
+
+def test_change_of_a_slice_shows_it_before_and_after() -> None:
+    found = inventory_of()
+
+    def steps(changes: tuple[SliceChange, ...]) -> list[tuple[list[str] | None, ...]]:
+        return [
+            tuple(each and [one.id[2] for one in each.devices] for each in (change.old, change.new))
+            for change in changes
+        ]
+
+    assert steps(found.put_slice(local("a", device("d")))) == [(None, ["d"])]
+    assert steps(found.put_slice(local("a", device("d"), device("e")))) == [(["d"], ["d", "e"])]
+    assert steps(found.remove_slice("a")) == [(["d", "e"], None)]
+    assert steps(found.remove_slice("a")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("é", "é"),
+        ("", '""'),
+        (True, "true"),
+        (None, "null"),
+        (3, "3"),
+        ({"ü": ["ñ"]}, '{"ü": ["ñ"]}'),
+    ],
+)
+def test_value_of_a_field_is_shown_as_json_and_a_text_without_its_quotes(value, text) -> None:
+    assert model.value_text(value) == text
 
 
 def test_node_that_is_gone_is_forgotten():

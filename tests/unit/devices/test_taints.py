@@ -56,3 +56,9 @@ def test_rule_matches_what_its_selector_names() -> None:
     assert empty.matches(("a", "b", "c"), without_selector=False)
     none = taints.rule_of({"metadata": {"name": "r"}, "spec": {}})
     assert not none.matches(("a", "b", "c"), without_selector=False)
+
+
+def test_taint_keeps_the_time_since_when_it_is_there() -> None:
+    added = "2026-01-02T03:04:05Z"
+    assert taints.taint_of({**taint(), "timeAdded": added}).time_added == added
+    assert taints.taint_of(taint()).time_added == ""
