@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.domain.controllers.batching import BATCH_MAX
+from app.domain.controllers.garbage.collector import DEPENDENTS_MAX
 from app.domain.errors import Rejected
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values.json_tree import JsonObject
@@ -180,3 +181,142 @@ def test_cluster_scoped_object_with_a_namespaced_owner_stays():
     cluster.delete(TEMPLATES, "owner")
     cluster.settle()
     assert cluster.names("deviceclasses") == ["gpu.example.com"]
+
+
+def test_dependent_of_a_cluster_scoped_owner_stays_as_long_as_it():
+    cluster = Cluster()
+    cluster.device_class()
+    template(cluster, "part")
+    owners = [reference(cluster.must("deviceclasses", "gpu"))]
+    cluster.patch(TEMPLATES, "part", {"metadata": {"ownerReferences": owners}})
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == ["part"]
+    cluster.delete("deviceclasses", "gpu")
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == []
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("count", [0, 1, 3, DEPENDENTS_MAX, DEPENDENTS_MAX + 1])
+def test_orphans_lose_the_reference_to_their_owner_alone(count, others):
+    cluster = Cluster()
+    owner, other = template(cluster, "owner"), template(cluster, "other")
+    held = {"metadata": {"finalizers": ["example.com/hold"]}}
+    cluster.patch(TEMPLATES, "owner", held)
+    kept = [reference(other)] * others
+    for number in range(count):
+        owners = [reference(owner), *kept]
+        template(cluster, f"part-{number:03}")
+        cluster.patch(TEMPLATES, f"part-{number:03}", {"metadata": {"ownerReferences": owners}})
+    cluster.delete(TEMPLATES, "owner", propagation=Propagation.ORPHAN)
+    cluster.settle()
+    # The finalizer of the policy goes when all are orphans; that of somebody else stays.
+    assert cluster.must(TEMPLATES, "owner")["metadata"]["finalizers"] == ["example.com/hold"]
+    cluster.patch(TEMPLATES, "owner", {"metadata": {"finalizers": None}})
+    cluster.settle()
+    parts = [f"part-{number:03}" for number in range(count)]
+    assert cluster.names(TEMPLATES) == ["other", *parts]
+    for name in parts:
+        assert cluster.must(TEMPLATES, name)["metadata"].get("ownerReferences", []) == kept
+
+
+def by_collector(cluster: Cluster) -> list[tuple[str, str]]:
+    """The objects that the collector wrote, each with what it did."""
+    return [
+        (event.key.name, event.stamp.verb)
+        for event in cluster.line.events
+        if event.stamp.actor.user == COLLECTOR and event.is_about_object
+    ]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "is_marked", "has_other", "writes", "left"),
+    [
+        (
+            True,
+            False,
+            False,
+            [("part", "delete"), ("part", "update")],
+            ["other", "owner", "part"],
+        ),
+        (True, True, False, [], ["other", "owner", "part"]),
+        (
+            False,
+            False,
+            False,
+            [("part", "delete"), ("owner", "update"), ("part", "update")],
+            ["other", "part"],
+        ),
+        (True, False, True, [("part", "patch"), ("owner", "update")], ["other", "part"]),
+    ],
+)
+def test_owner_deleted_in_the_foreground_waits_for_dependents_that_block_it(
+    blocks, is_marked, has_other, writes, left
+):
+    cluster = Cluster()
+    owner, other = template(cluster, "owner"), template(cluster, "other")
+    template(cluster, "part")
+    owners = [reference(owner, blockOwnerDeletion=blocks), *[reference(other)] * has_other]
+    metadata = {"ownerReferences": owners, "finalizers": ["example.com/hold"]}
+    cluster.patch(TEMPLATES, "part", {"metadata": metadata})
+    if is_marked:
+        cluster.delete(TEMPLATES, "part")
+    cluster.settle()
+    cluster.delete(TEMPLATES, "owner", propagation=Propagation.FOREGROUND)
+    cluster.settle()
+    assert by_collector(cluster) == writes
+    assert cluster.names(TEMPLATES) == left
+    metadata = cluster.must(TEMPLATES, "part")["metadata"]
+    assert metadata.get("ownerReferences") == ([reference(other)] if has_other else owners)
+    assert ("deletionTimestamp" in metadata) != has_other
+    if not has_other:
+        cluster.patch(TEMPLATES, "part", {"metadata": {"finalizers": None}})
+        cluster.settle()
+        assert cluster.names(TEMPLATES) == ["other"]
+
+
+@pytest.mark.parametrize(
+    "owners",
+    [
+        None,
+        [{"blockOwnerDeletion": False}],
+        [{"blockOwnerDeletion": None}],
+        [{"uid": "another", "name": "another"}],
+    ],
+)
+@pytest.mark.parametrize("restarts", [False, True])
+def test_owner_ends_when_the_last_dependent_that_it_waits_for_blocks_it_no_longer(owners, restarts):
+    cluster = Cluster()
+    owner = template(cluster, "owner")
+    for name in ("part", "rest"):
+        template(cluster, name, owner)
+        cluster.patch(TEMPLATES, name, {"metadata": {"finalizers": ["example.com/hold"]}})
+    cluster.delete(TEMPLATES, "owner", propagation=Propagation.FOREGROUND)
+    cluster.settle()
+    if restarts:
+        cluster.restart()
+    cluster.patch(TEMPLATES, "rest", {"metadata": {"finalizers": None}})
+    cluster.patch(TEMPLATES, "part", {"metadata": {"labels": {"a": "b"}}})
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == ["owner", "part"]
+    references = owners and [reference(owner, **each) for each in owners]
+    cluster.patch(TEMPLATES, "part", {"metadata": {"ownerReferences": references}})
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == ["part"]
+
+
+def test_dependent_that_comes_while_its_owner_waits_is_waited_for_too():
+    cluster = Cluster()
+    owner = template(cluster, "owner")
+    template(cluster, "first", owner)
+    cluster.patch(TEMPLATES, "first", {"metadata": {"finalizers": ["example.com/hold"]}})
+    cluster.delete(TEMPLATES, "owner", propagation=Propagation.FOREGROUND)
+    cluster.settle()
+    template(cluster, "late", owner)
+    cluster.patch(TEMPLATES, "late", {"metadata": {"finalizers": ["example.com/hold"]}})
+    cluster.patch(TEMPLATES, "first", {"metadata": {"finalizers": None}})
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == ["late", "owner"]
+    cluster.patch(TEMPLATES, "late", {"metadata": {"ownerReferences": None}})
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == ["late"]

@@ -6,8 +6,8 @@ import pytest
 from app.domain.errors import Forbidden
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects.kinds import pod_resources
+from app.domain.objects.quota import limits, usage
 from app.domain.objects.quota import scopes as quota_scopes
-from app.domain.objects.quota import usage
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import quantity
 from tests import draws
@@ -491,3 +491,157 @@ def test_storage_is_limited_in_all_and_by_class():
         f"{of_class}/requests.storage": "5Gi",
         f"{of_class}/persistentvolumeclaims": "2",
     }
+
+
+TERM = {"topologyKey": "kubernetes.io/hostname"}
+
+
+@pytest.mark.parametrize(
+    ("more", "looks_across"),
+    [
+        ({}, False),
+        ({"namespaces": []}, False),
+        ({"namespaces": ["other"]}, True),
+        ({"namespaceSelector": {}}, True),
+    ],
+)
+@pytest.mark.parametrize("side", ["podAffinity", "podAntiAffinity"])
+@pytest.mark.parametrize("is_required", [False, True])
+def test_any_term_of_affinity_may_look_at_other_namespaces(side, is_required, more, looks_across):
+    terms = [TERM, TERM | more]
+    affinity = {
+        "requiredDuringSchedulingIgnoredDuringExecution": terms if is_required else [TERM],
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "podAffinityTerm": term} for term in ([] if is_required else terms)
+        ],
+    }
+    scopes = [{"scopeName": "CrossNamespacePodAffinity", "operator": "Exists"}]
+    pod = {"spec": {"affinity": {side: affinity}}}
+    assert quota_scopes.match(scopes, pod) == looks_across
+
+
+PODS, CLAIMS = ("", "pods"), ("resource.k8s.io", "resourceclaims")
+SERVICES, VOLUMES = ("", "services"), ("", "persistentvolumeclaims")
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("pods", {PODS}),
+        ("services", {SERVICES}),
+        ("services.nodeports", {SERVICES}),
+        ("services.loadbalancers", {SERVICES}),
+        ("configmaps", {("", "configmaps")}),
+        ("count/pods", {PODS}),
+        ("count/deployments.apps", {("apps", "deployments")}),
+        ("count/things.example.com", {("example.com", "things")}),
+        ("persistentvolumeclaims", {VOLUMES}),
+        ("requests.storage", {VOLUMES}),
+        ("fast.storageclass.storage.k8s.io/requests.storage", {VOLUMES}),
+        (f"gpu{DEVICES}", {CLAIMS}),
+        ("cpu", {PODS}),
+        ("memory", {PODS}),
+        ("requests.cpu", {PODS}),
+        ("limits.memory", {PODS}),
+        ("hugepages-2Mi", {PODS}),
+        ("requests.hugepages-2Mi", {PODS}),
+        ("requests.example.com/gpu", {PODS, CLAIMS}),
+        ("requests.deviceclass.resource.kubernetes.io/gpu", {PODS, CLAIMS}),
+        ("example.com/gpu", set()),
+        ("limits.example.com/gpu", set()),
+        ("requests.limits.cpu", set()),
+        ("unknown", set()),
+    ],
+)
+def test_name_of_a_limit_says_which_objects_count(name, places):
+    assert limits.places_of(name) == places
+
+
+def test_limits_that_cannot_be_counted_or_read_leave_the_others_alone():
+    hard = {"unknown": "1", "pods": "many", "services": "2", "cpu": {}, "configmaps": "3"}
+    read = limits.hard({"spec": {"hard": hard}})
+    assert {name: str(amount) for name, amount in read.items()} == {
+        "services": "2",
+        "configmaps": "3",
+    }
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "names"),
+    [
+        ("", "services", {"count/services", "services"}),
+        ("example.com", "services", {"count/services.example.com"}),
+        ("", "nodes", {"count/nodes"}),
+        ("example.com", "pods", {"count/pods.example.com"}),
+        ("", "pods", {"count/pods", "pods"}),
+    ],
+)
+def test_objects_of_another_group_count_under_no_name_of_the_core(group, resource, names):
+    assert usage.of_object(group, resource, {"spec": {}}).keys() == names
+
+
+@pytest.mark.parametrize(
+    ("mode", "count", "devices"),
+    [
+        ("ExactCount", 3, 3),
+        ("ExactCount", None, 0),
+        ("ExactCount", "3", 0),
+        ("All", None, 32),
+        ("All", 3, 32),
+        ("", 3, 0),
+        (None, 3, 0),
+    ],
+)
+def test_request_counts_for_its_devices(mode, count, devices):
+    assert usage.devices_of(mode, count) == devices
+
+
+@pytest.mark.parametrize(
+    ("resources", "text"),
+    [
+        ({}, "cpu for: c0; limits.cpu for: a,c0"),
+        ({"requests": {"memory": "1"}}, ""),
+        ({"limits": {"memory": "1"}}, ""),
+        ({"requests": {}, "limits": {}}, "cpu for: c0; limits.cpu for: a,c0"),
+    ],
+)
+def test_pod_that_says_itself_what_it_needs_may_have_silent_containers(resources, text):
+    spec = {
+        "containers": containers({}),
+        "initContainers": [{"name": "a", "resources": {"requests": {"cpu": "1"}}}],
+        "resources": resources,
+    }
+    assert usage.missing_compute({"spec": spec}, ["pods", "limits.cpu", "cpu"]) == text
+
+
+class PlainReader:
+    """Objects without running sums."""
+
+    def __init__(self, objects) -> None:
+        self._objects = objects
+        self.get, self.keys = objects.get, objects.keys
+
+
+def test_objects_are_counted_alike_where_no_sums_are_kept():
+    cluster = cluster_with(gpu__="9", pods="9")
+    cluster.claim("one", count=2)
+    plain_pod(cluster, "pod")
+    plain_pod(cluster, "more", CPU)
+    objects = cluster.line.views.objects
+    scopes = [{"scopeName": "BestEffort", "operator": "Exists"}]
+    anew = limits.tally_of(PlainReader(objects), "default", scopes)
+    kept = limits.tally_of(objects, "default", scopes)
+    assert anew.amounts() == kept.amounts()
+    assert anew.within(scopes).amounts() == kept.within(scopes).amounts()
+    assert str(anew.amount(f"gpu{DEVICES}")) == "2"
+    assert str(anew.within(scopes).amount("pods")) == "1"
+
+
+def test_quota_that_is_gone_is_written_no_more():
+    cluster = cluster_with(gpu__="9")
+    cluster.delete("resourcequotas", "q")
+    (quotas,) = (each for each in cluster.line.controllers if each.name == "quotas")
+    cluster.settle()
+    cluster.claim("one")
+    (event,) = (each for each in cluster.line.events if each.key.name == "one")
+    assert list(quotas.keys_of(event, cluster.line.views)) == []

@@ -6,7 +6,7 @@ dependents that block it are gone. Orphan: references are removed first, then th
 Parity: controllers.md 6.6.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from app.domain.controllers.batching import BATCH_MAX
 from app.domain.controllers.event_objects import MANAGER
@@ -27,6 +27,7 @@ from app.domain.objects.write.commands import (
 from app.domain.values import json_tree
 from app.domain.values.fields import meta
 from app.domain.values.fields.meta import Owner
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -49,6 +50,8 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
 
     def __init__(self, pace: Pace | None = None) -> None:
         super().__init__(pace=pace, batch_max=BATCH_MAX)
+        self._blocked: dict[Uid, set[ObjectKey]] = {}
+        """By dependent the owners that wait for it."""
 
     def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
         """Dependents of deleted objects, objects with dangling owners, and waiting owners."""
@@ -56,17 +59,34 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
         tree = event.object
         owners = meta.owners(tree)
         if event.type is EventType.OBJECT_DELETED:
+            self._blocked.pop(event.uid, None)
             yield from objects.dependents(event.uid)
             for owner in owners:
                 yield from _waiting_owner(objects, owner)
             return
-        if "deletionTimestamp" in tree["metadata"] and _policy_finalizer(tree):
+        if "deletionTimestamp" in tree["metadata"] and (policy := _policy_finalizer(tree)):
+            if policy == FOREGROUND_FINALIZER:
+                for dependent in _blocking(objects, event.uid):
+                    self._blocked.setdefault(dependent, set()).add(event.key)
             yield event.key
-        for owner in owners:
-            if owner.block_owner_deletion is False:
-                yield from _waiting_owner(objects, owner)
+        yield from self._released(event.uid, owners, objects)
         if any(_is_dangling(objects, event.key, owner) for owner in owners):
             yield event.key
+
+    def _released(
+        self, uid: Uid, owners: Sequence[Owner], objects: ObjectsReader
+    ) -> Iterator[ObjectKey]:
+        """The waiting owners that an object blocks no longer; those that it blocks are noted."""
+        blocked = {
+            key
+            for owner in owners
+            if owner.block_owner_deletion is True
+            for key in _waiting_owner(objects, owner)
+        }
+        before = self._blocked.pop(uid, set())
+        if blocked:
+            self._blocked[uid] = blocked
+        yield from sorted(before - blocked)
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
         """Processes one object in its current state."""
@@ -83,6 +103,20 @@ def _waiting_owner(objects: ObjectsReader, owner: Owner) -> Iterator[ObjectKey]:
     tree = None if key is None else objects.get(key)
     if key is not None and tree is not None and _policy_finalizer(tree):
         yield key
+
+
+def _blocking(objects: ObjectsReader, uid: Uid) -> Iterator[Uid]:
+    """The dependents that an owner waits for when it is deleted in the foreground."""
+    for key in objects.dependents(uid):
+        tree = objects.get(key)
+        if tree is not None and _blocks(tree, uid):
+            yield meta.uid(tree)
+
+
+def _blocks(tree: JsonView, uid: Uid) -> bool:
+    return any(
+        owner.uid == uid and owner.block_owner_deletion is True for owner in meta.owners(tree)
+    )
 
 
 def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterator[Command]:
@@ -127,16 +161,14 @@ def _delete_dependents(
     objects: ObjectsReader, key: ObjectKey, tree: JsonObject
 ) -> Iterator[Command]:
     uid = meta.uid(tree)
-    blocking = 0
+    is_blocked = False
     sent = 0
     for dependent in objects.dependents(uid):
         dependent_tree = objects.get(dependent)
         if dependent_tree is None:
             continue
-        owners = meta.owners(dependent_tree)
-        blocks = any(owner.uid == uid and owner.block_owner_deletion is True for owner in owners)
-        if blocks:
-            blocking += 1
+        blocks = _blocks(dependent_tree, uid)
+        is_blocked |= blocks
         if sent >= DEPENDENTS_MAX:
             continue
         if blocks and _waits_in_circle(objects, dependent_tree):
@@ -157,7 +189,7 @@ def _delete_dependents(
                 propagation=Propagation.FOREGROUND,
                 options=MANAGER,
             )
-    if not blocking:
+    if not is_blocked:
         yield _without_finalizer(key, tree, FOREGROUND_FINALIZER)
 
 

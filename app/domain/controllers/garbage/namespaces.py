@@ -163,7 +163,7 @@ def _end(
         return
     if not remaining and core.namespace_finalizers(namespace):
         tree = json_tree.copy(namespace)
-        tree.setdefault("spec", {})["finalizers"] = []
+        tree["spec"]["finalizers"] = []
         yield UpdateObject(
             key=ObjectKey(*api_resources.NAMESPACES, "", name),
             version="v1",
