@@ -20,12 +20,6 @@ OPEN: dict[tuple[str, str, str], str] = {
     # in a lost line would look the same, but other lost lines would have to come before.
     ("a-quickstart", "and_some_lines_of_api_versions", "verify"): "fails",
     ("a-quickstart", "and_some_lines_of_api_versions", "decide"): "fails",
-    # One Event is missing and nothing else: no decision rests on it, its version is free, and
-    # clients drop Events when they are busy. Each missing Event is called a difference that nothing
-    # explains, unless its pod or namespace ended, as if a line about it could not be lost.
-    ("e-taints", "event_of_a_placement_lost", "decide"): "fails",
-    ("e-taints", "event_of_a_refusal_lost", "decide"): "fails",
-    ("e-taints", "event_of_an_eviction_lost", "decide"): "fails",
     # One log follows another one of a cluster with the same names. The claims of the first one are
     # being deleted when it ends. Their next recorded act is that of the second one, for which the
     # controller waits a day, so that they are in the way of new ones of their names.

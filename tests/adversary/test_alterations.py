@@ -244,6 +244,11 @@ FEW: list[Row] = [
     ("j-api-versions", "patches_of_newer_clients", "decide"),
     ("a-quickstart", "webhook_labels_pods", "verify"),
     ("e-taints", "loses_verb_update", "decide"),
+    ("e-taints", "event_of_a_placement_lost", "decide"),
+    ("e-taints", "event_of_a_refusal_lost", "decide"),
+    ("e-taints", "event_of_an_eviction_lost", "decide"),
+    ("e-taints", "no_placement_is_reported", "decide"),
+    ("e-taints", "no_eviction_is_reported", "decide"),
 ]
 """Some rows of each family that together take a few seconds."""
 

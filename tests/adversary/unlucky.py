@@ -375,3 +375,30 @@ def event_of_a_refusal_lost(log: Log) -> None:
 def event_of_an_eviction_lost(log: Log) -> None:
     """The same of a pod that is evicted, whose condition and deletion say so as well."""
     _event_lost(log, "DeviceTaintManagerEviction")
+
+
+@alteration("wrong", (QUICKSTART, TAINTS), verify=SAME, decide=FAILS)
+def no_placement_is_reported(log: Log) -> None:
+    """The scheduler reports refusals and no placement: one that drops some Events drops no sort."""
+    _none_of(log, "Scheduled")
+
+
+@alteration("wrong", TAINTS, verify=SAME, decide=FAILS)
+def no_eviction_is_reported(log: Log) -> None:
+    """The same of the controller that evicts pods."""
+    _none_of(log, "DeviceTaintManagerEviction")
+
+
+def _none_of(log: Log, reason: str) -> None:
+    names = {
+        line["responseObject"]["metadata"]["name"]
+        for line in log.lines
+        if line["objectRef"]["resource"] == "events"
+        and line.get("responseObject", {}).get("reason") == reason
+    }
+    log.drop(
+        lambda line: (
+            line["objectRef"]["resource"] == "events"
+            and (line.get("responseObject") or {}).get("metadata", {}).get("name") in names
+        )
+    )

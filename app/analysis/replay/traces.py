@@ -22,6 +22,7 @@ from app.analysis.replay.facts import (
 )
 from app.analysis.replay.instants import is_derived, seen_from
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.records import Loss
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, dra, meta
@@ -88,8 +89,9 @@ class Trace:
     `ends` has the first and last instants at which namespaces of a name may have begun to end, the
     first one for acts of a source that is as exact, `ended` the instants of the
     namespaces that are ending, `crossing` the revisions of Events that were stored afterwards and
-    asked for before, `refused_reports` the names and instants of the scheduler's Events that were
-    refused, by namespace (None where a recording may lack them).
+    asked for before, `unmade` those of Events whose creation no line shows, `refused_reports` the
+    names and instants of the scheduler's Events that were refused, by namespace (None where a
+    recording may lack them).
     `skew` is by how much clocks of servers differ at least. With `schemas`, contents are normalized
     to their meaning. Without `pods_observed`, the observed generations in conditions of pods are
     left out. `read` may spare reading facts.
@@ -120,6 +122,7 @@ class Trace:
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     ready: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     crossing: set[int] = field(default_factory=set)
+    unmade: set[int] = field(default_factory=set)
     ended: dict[str, Instant] = field(default_factory=dict)
     ends: dict[str, list[tuple[Instant, Instant]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -264,6 +267,8 @@ class Trace:
         )
         self.said[subject].append(step)
         ended, origin = self.ended.get(event.key.namespace), event.stamp.origin
+        if origin is not None and Loss.SYNTHETIC_CREATE in origin.losses:
+            self.unmade.add(event.revision)
         if ended is not None and origin is not None and 0 < origin.asked <= ended:
             self.crossing.add(event.revision)
 

@@ -13,6 +13,7 @@ from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.unsure import dependence
 from app.analysis.replay.unsure.aftermath import Aftermath
 from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.unsure.lost_reports import lost_report
 from app.analysis.replay.unsure.single_lines import is_apart, is_overwritten, missing_of
 from app.analysis.replay.unsure.times import Clocks
 from app.analysis.replay.writers import short_name
@@ -75,7 +76,11 @@ class Doubting:
 
     def reason(self, sides: Sides, again: Trace) -> str:
         """The missing record, or the wrong times, because of which it cannot be judged."""
-        return self.lack(sides, again) or self.times(sides, again)
+        return (
+            self.lack(sides, again)
+            or self.times(sides, again)
+            or lost_report(sides, self.recorded, again)
+        )
 
     def lack(self, sides: Sides, again: Trace, by: Instant = _FOREVER) -> str:
         """The missing record, by an instant, on which it depends: no run can decide it."""
