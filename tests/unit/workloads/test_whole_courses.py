@@ -7,7 +7,6 @@ import pytest
 
 from app.domain.log import EventType
 from app.domain.objects.write.commands import Propagation
-from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import T0, Cluster
 from tests.unit.analysis import kept_texts
