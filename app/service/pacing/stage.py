@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import structs
+
 from app.domain.errors import InputError
 from app.domain.log import REPLAYS, Event, EventType, HistoryInfo, ObjectKey, Origin, Revision
 from app.domain.log.event import EVENTS_PAGE, Actor
@@ -160,14 +162,5 @@ def origin_of(event: Event, parent: HistoryInfo) -> Origin:
             resource_version=str(event.revision),
             replayed=event.revision,
         )
-    return Origin(
-        source=origin.source,
-        position=origin.position,
-        resource_version=origin.resource_version,
-        version=origin.version,
-        time_quality=origin.time_quality,
-        quality=origin.quality,
-        losses=origin.losses,
-        code=origin.code,
-        replayed=event.revision,
-    )
+    # The request came and was answered in the recording's time, which may be shifted.
+    return structs.replace(origin, asked=0, answered=0, replayed=event.revision)

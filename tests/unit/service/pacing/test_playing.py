@@ -1,17 +1,30 @@
 """A recording is shown at its pace, and what clients write lies over it."""
 
 import pytest
+from msgspec.structs import replace
 
 from app.domain.errors import Expired, InputError
-from app.domain.log import Event, EventType, HistoryId, ObjectKey
+from app.domain.log import (
+    Event,
+    EventType,
+    HistoryId,
+    HistoryInfo,
+    ObjectKey,
+    Origin,
+    Revision,
+    Stamp,
+)
 from app.domain.objects.write.commands import RecordFact
+from app.domain.values.identifiers import Uid
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.forking import ForkRequest
+from app.service.pacing import stage
 from app.service.pacing.player import PlayerState
-from app.service.pacing.script import StopRule
+from app.service.pacing.script import PlayedSpan, StopRule
 from app.service.pacing.showing import Shown
-from tests.unit.service.builders import ALICE, START
+from app.service.pacing.stage import StageTarget
+from tests.unit.service.builders import ALICE, START, namespace
 from tests.unit.service.pacing.world import (
     LATER,
     conflicts,
@@ -21,6 +34,19 @@ from tests.unit.service.pacing.world import (
     patch,
     world,
 )
+
+
+def first_event(revision: int, origin: Origin | None) -> Event:
+    """An event of a recording that was shown."""
+    return Event(
+        revision=Revision(revision),
+        type=EventType.OBJECT_CREATED,
+        key=key("a"),
+        uid=Uid("a"),
+        body=b"{}",
+        stamp=Stamp(time=START, actor=ALICE, verb="create", uid=Uid("a"), origin=origin),
+    )
+
 
 RECORDED = (
     (0, create("a", {"at": "0"})),
@@ -265,6 +291,129 @@ async def test_floor_is_known_after_a_restart() -> None:
         floor = (await here.runtime(player.info)).watches.floor
         await here.histories.close(player.info.name)
         assert (await here.runtime(player.info)).watches.floor == floor > 0
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        ("0", "0 is before the first event of cluster"),
+        ("2025-01-01T00:00:00Z", "2025-01-01T00:00:00Z is before the first event of cluster"),
+        ("6", "6 is after the end of what is played, revision 5"),
+    ],
+)
+async def test_seek_says_at_which_end_a_moment_is_beyond_what_is_played(
+    moment: str, text: str
+) -> None:
+    async with world() as here:
+        parent = await here.record(*RECORDED)
+        begin = await stage.first_state(here.log, parent)
+        five = StageTarget(revision=Revision(5), time=Instant(START + 30 * SECOND))
+        player = await here.play(parent, speed=0, span=PlayedSpan(begin=begin, end=five))
+        with pytest.raises(InputError) as refusal:
+            await player.seek(moment)
+        assert (refusal.value.place, refusal.value.problem) == ("seek", text)
+        await player.seek("5")
+        assert await here.is_as_recorded(player, 5)
+
+
+async def test_move_backwards_says_of_each_object_what_it_does_and_whence_it_comes() -> None:
+    async with world() as here:
+        parent = await here.record(*RECORDED)
+        player = await here.play(parent, speed=float("inf"))
+        events = await here.log.read(parent.id, after=Revision(0), limit=99)
+        recorded = {each.key.name: each.uid for each in events}
+        await player.set_pace(paused=True)
+        before = (await here.runtime(player.info)).head.revision
+        await player.seek("2026-01-01T00:00:15Z")
+        *moved, fact = await here.log.read(player.info.id, after=before, limit=99)
+        assert [
+            (each.type, each.key.name, each.uid, each.stamp.origin and each.stamp.origin.replayed)
+            for each in moved
+        ] == [
+            (EventType.OBJECT_DELETED, "c", recorded["c"], None),
+            (EventType.OBJECT_UPDATED, "a", recorded["a"], 2),
+            (EventType.OBJECT_CREATED, "b", recorded["b"], 3),
+        ]
+        assert fact.type is EventType.REPLAY_SOUGHT
+        assert fact.object == {
+            "history": "cluster",
+            "revision": 3,
+            "time": "2026-01-01T00:00:15.000000Z",
+            "objects": 3,
+            "message": "shown from revision 3 of cluster on, which is of "
+            "2026-01-01T00:00:15.000000Z",
+        }
+
+
+async def test_replay_pauses_where_a_move_backwards_is_refused() -> None:
+    async with world() as here:
+        player = await here.play(await here.record(*RECORDED), changes_max=0)
+        await here.wait(31)
+        assert player.state is PlayerState.RUNNING
+        with pytest.raises(InputError, match="more than 0 objects"):
+            await player.seek("2026-01-01T00:00:00Z")
+        assert player.state is PlayerState.PAUSED
+        await here.wait(20)
+        assert set(await here.data(player.info)) == {"a"}
+
+
+async def test_recording_goes_on_without_conflicts_after_a_move_back_with_shifted_times() -> None:
+    async with world() as here:
+        steps = [
+            (0, create("a", {"at": "0"}, annotations={"since": "2026-01-01T00:00:00Z"})),
+            (10, patch("a", {"data": {"at": "10"}})),
+            (20, patch("a", {"data": {"at": "20"}})),
+        ]
+        player = await here.play(await here.record(*steps), speed=10, shifts=True)
+        await here.wait(2)
+        await player.seek("2026-01-01T00:00:05Z")
+        assert await here.data(player.info) == {"a": {"at": "0"}}
+        await here.write(player, patch("a", {"data": {"mine": "1"}}))
+        await here.wait(1)
+        assert await here.data(player.info) == {"a": {"at": "10", "mine": "1"}}
+        await here.wait(1)
+        assert await here.data(player.info) == {"a": {"at": "20", "mine": "1"}}
+        assert conflicts(await here.events(player.info)) == []
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 100])
+async def test_replay_begins_after_the_first_instant_of_its_recording(
+    page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "EVENTS_PAGE", page)
+    async with world() as here:
+        parent = await here.record(*RECORDED)
+        begin = await stage.first_state(here.log, parent)
+        assert begin == StageTarget(revision=Revision(2), time=START)
+        runtime = await here.histories.create("short", settings={"profile": "1.36"})
+        with pytest.raises(InputError, match="history short has no events to replay"):
+            await stage.first_state(here.log, runtime.info)
+        await runtime.submit(namespace("default"), actor=ALICE)
+        await runtime.submit(namespace("other"), actor=ALICE)
+        last = await stage.first_state(here.log, runtime.info)
+        assert last == StageTarget(revision=Revision(2), time=LATER)
+
+
+def test_origin_of_a_shown_event_is_its_own_with_the_revision_that_is_shown() -> None:
+    origin = Origin(
+        source="audit.log",
+        position="line 7",
+        resource_version="12",
+        version="v1",
+        time_quality="exact",
+        quality="whole",
+        losses=("status",),
+        code=409,
+        asked=5,
+        answered=6,
+    )
+    shown = replace(origin, asked=0, answered=0, replayed=41)
+    parent = HistoryInfo(id=HistoryId(1), name="cluster", seed=1)
+    event = first_event(41, origin)
+    assert stage.origin_of(event, parent) == shown
+    assert stage.origin_of(first_event(41, None), parent) == Origin(
+        source="history cluster", resource_version="41", replayed=41
+    )
 
 
 async def test_seek_beyond_what_is_played_is_refused() -> None:

@@ -77,12 +77,20 @@ class World:
         return runtime.info
 
     async def play(
-        self, parent: HistoryInfo, *, speed: float = 1.0, shifts: bool = False, **bounds: int
+        self,
+        parent: HistoryInfo,
+        *,
+        speed: float = 1.0,
+        shifts: bool = False,
+        span: PlayedSpan | None = None,
+        **bounds: int,
     ) -> Player:
-        """A player from the beginning of the recording to its end, which has begun."""
-        begin = await stage.first_state(self.log, parent)
-        head = await self.log.head(parent.id)
-        span = PlayedSpan(begin=begin, end=StageTarget(revision=head.revision, time=head.time))
+        """A player that has begun; without `span` it plays the whole recording."""
+        if span is None:
+            head = await self.log.head(parent.id)
+            end = StageTarget(revision=head.revision, time=head.time)
+            span = PlayedSpan(begin=await stage.first_state(self.log, parent), end=end)
+        begin = span.begin
         info = await self.histories.find(stage.name_of(parent.name))
         is_new = info is None
         if info is None:
