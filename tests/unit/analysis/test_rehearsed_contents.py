@@ -4,7 +4,7 @@ import pytest
 
 from app.analysis.rehearse.attribution import Finding
 from app.analysis.rehearse.contents import Contents
-from app.analysis.rehearse.versions import AUTHORS_MAX, author_of, used, version_of
+from app.analysis.rehearse.versions import AUTHORS_MAX, VersionUse, author_of, used, version_of
 from app.analysis.replay.authors import UNNAMED
 from app.analysis.replay.inputs import Input
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
@@ -40,6 +40,7 @@ def written(
     user: str = "alice",
     author: str = "alice",
     resource: str = "resourceclaims",
+    group: str = GROUP,
 ) -> Input:
     """A write with the version of its request, and the times and versions of its managers."""
     fields = [{"manager": "m", "time": time, "apiVersion": api} for time, api in rows]
@@ -53,7 +54,7 @@ def written(
     event = Event(
         revision=Revision(1),
         type=EventType.OBJECT_UPDATED,
-        key=ObjectKey(GROUP, resource, "default", "c"),
+        key=ObjectKey(group, resource, "default", "c"),
         uid="c",
         body=canonical_json(tree),
         stamp=stamp,
@@ -121,6 +122,29 @@ def test_version_that_another_release_deprecates_is_told_with_who_uses_it(
         deprecated = "v1.35+" if version == "v1beta1" else "v1.36+"
         assert use.text.startswith(f"{GROUP}/{version} ResourceClaim is deprecated in {deprecated}")
         assert use.instead == f"{GROUP}/v1"
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "version", "instead"),
+    [
+        (GROUP, "devicetaintrules", "v1beta2", f"{GROUP}/v1alpha3"),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies", "v1", ""),
+    ],
+)
+def test_version_that_another_release_does_not_serve_is_told_with_what_it_serves(
+    group: str, resource: str, version: str, instead: str
+) -> None:
+    (use,) = used([written(version, group=group, resource=resource)], NEW, NEWER)
+    assert use == VersionUse(
+        api_version=f"{group}/{version}",
+        kind=use.kind,
+        is_gone=True,
+        writes=1,
+        authors=("alice",),
+        text="the server could not find the requested resource",
+        instead=instead,
+    )
+    assert used([written(version, group=group, resource=resource)], NEW, NEW) == []
 
 
 def test_author_is_named_in_short_or_not_known() -> None:

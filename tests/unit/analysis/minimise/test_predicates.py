@@ -83,6 +83,25 @@ def test_what_is_no_predicate_is_refused_in_one_sentence(text: str, problem: str
     assert problem in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "cure"),
+    [
+        ("wrong", "begin with violation, unschedulable, evicted, differs, difference or command"),
+        ("evicted a b", "write NAMESPACE/NAME"),
+        ("differs profile=1.36", "write profile=1.36,1.37, quirk=q6 or gate=DRAPartition"),
+        ("differs", "write profile=1.36,1.37, quirk=q6 or gate=DRAPartitionableDevices after it"),
+        ("command", "write command PROGRAM ARGUMENT…"),
+        ("violation nothing", "choose from "),
+        ("difference whatever", "choose from "),
+    ],
+)
+def test_refused_predicate_comes_with_what_to_write_instead(text: str, cure: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        predicates.parse(text, "--keep")
+    assert refusal.value.place == "--keep"
+    assert refusal.value.cure.startswith(cure)
+
+
 def test_command_gets_the_bundle_where_it_says_so_or_at_its_end() -> None:
     assert predicates.parse("command check {} -v") == CommandPredicate(words=("check", "{}", "-v"))
     assert predicates.parse("command check") == CommandPredicate(words=("check", "{}"))

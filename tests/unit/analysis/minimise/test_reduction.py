@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.analysis.minimise import trees
-from app.analysis.minimise.material import CLOSED, Candidate, Material
+from app.analysis.minimise.material import CLOSED, END, Candidate, Material
 from app.analysis.minimise.predicates import Sighting
 from app.analysis.minimise.reduction import NEAR, Reduction
 from app.analysis.replay.inputs import Input
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
+from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from tests import draws
 
@@ -600,3 +601,28 @@ def test_number_is_lowered_to_what_must_stay_by_halves(value: trees.Number, leas
     ((_, path, now),) = reduction.best.values or [(None, ("status", "pods"), value)]
     assert (path, str(now)) == (("status", "pods"), str(value).replace("400", str(least)))
     assert len(tried) < 60
+
+
+def test_what_follows_a_shortened_interval_moves_with_all_its_instants() -> None:
+    at = ("1970-01-01T00:00:05Z", "1970-01-01T00:00:09Z")
+    changed = step(9, "configmaps", "a", since=at[0])
+    changed = replace(changed, before={"metadata": {"name": "a"}, "since": at[1]})
+    material = Material(steps=[step(2, "nodes", "w", since=at[0]), step(5, "pods", "p"), changed])
+    whole_course = Candidate(kept=frozenset({0, 1, 2}), until=Instant(20 * SECOND))
+    assert [each.time for each in material.inputs(whole_course)] == [
+        number * SECOND for number in (2, 5, 9)
+    ]
+    shorter = replace(whole_course, closed=frozenset({1, END}))
+    first, second, third = material.inputs(shorter)
+    assert [each.time for each in (first, second, third)] == [
+        2 * SECOND,
+        2 * SECOND + CLOSED,
+        6 * SECOND + CLOSED,
+    ]
+    assert first.event.object["since"] == at[0]
+    moved = 3 * SECOND - CLOSED
+    for tree, text in ((third.event.object, at[0]), (third.before, at[1])):
+        assert abs(timestamps.parse(tree["since"]) - timestamps.parse(text) + moved) < SECOND
+        assert tree["since"] != text
+    assert material.end(shorter) == 6 * SECOND + 2 * CLOSED
+    assert material.end(whole_course) == 20 * SECOND

@@ -73,3 +73,34 @@ def test_instants_move_and_texts_that_look_alike_stay() -> None:
         "b": ["2026-01-02T03:04:00.500000Z"],
         "c": "2026-13-45T03:04:05Z",
     }
+
+
+def test_numbers_that_can_be_smaller_are_those_above_one_outside_the_metadata() -> None:
+    tree = {
+        "metadata": {"generation": 5, "annotations": {"n": "7"}},
+        "spec": {"replicas": 3, "one": 1, "none": 0, "is": True, "words": "8 pods"},
+        "status": [{"capacity": "8Gi"}, {"capacity": "1Gi"}, {"capacity": None}],
+    }
+    assert [(path[0], path[-1], value) for path, value in trees.numbers(tree)] == [
+        ("spec", "replicas", 3),
+        ("status", "capacity", "8Gi"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "smaller"),
+    [
+        (2, [1]),
+        (3, [1, 2]),
+        (9, [1, 4, 8]),
+        ("8Gi", ["1Gi", "4Gi", "7Gi"]),
+        ("250m", ["1m", "125m", "249m"]),
+        (1, []),
+        (-5, []),
+        (True, []),
+        ("Gi", []),
+        (None, []),
+    ],
+)
+def test_smaller_numbers_have_the_form_of_the_number(value, smaller) -> None:
+    assert trees.smaller(value) == smaller
