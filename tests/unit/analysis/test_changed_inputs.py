@@ -86,6 +86,16 @@ SMALL, LARGE = {"spec": {"size": "small"}}, {"spec": {"size": "large"}}
             [write(5, SMALL, user="system:kube-scheduler")], [], None, None, id="of a controller"
         ),
         pytest.param(
+            [write(5, SMALL, user=UNNAMED)], [], "only in A", 5, id="of nobody who is named"
+        ),
+        pytest.param(
+            [write(5, SMALL), write(7, None, user=UNNAMED)],
+            [write(5, SMALL)],
+            "only in A",
+            7,
+            id="a deletion by nobody who is named",
+        ),
+        pytest.param(
             [write(5, SMALL, user="system:node:n")], [], None, None, id="of a kubelet"
         ),
         pytest.param(

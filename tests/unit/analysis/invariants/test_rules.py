@@ -1385,6 +1385,40 @@ def devices_that_do_not_differ(story):
     return [("constraint-holds", "broken", "x", begin, None)]
 
 
+def devices_that_match_in_text_and_not_in_type(story):
+    begin = constrained(
+        story, "matchAttribute", {"numa": {"string": "1.0.0"}}, {"numa": {"version": "1.0.0"}}
+    )
+    return [("constraint-holds", "broken", "x", begin, None)]
+
+
+def devices_that_match_and_one_without_the_attribute(story):
+    begin = constrained(story, "matchAttribute", numa(1), numa(1), {})
+    return [("constraint-holds", "broken", "x", begin, None)]
+
+
+def devices_that_differ_in_type_alone(story):
+    constrained(
+        story, "distinctAttribute", {"numa": {"string": "1.0.0"}}, {"numa": {"version": "1.0.0"}}
+    )
+    return []
+
+
+def devices_that_differ_after_one_without_the_attribute(story):
+    constrained(story, "distinctAttribute", {}, numa(1), numa(2))
+    return []
+
+
+def devices_that_do_not_differ_after_one_without_the_attribute(story):
+    begin = constrained(story, "distinctAttribute", {}, numa(1), numa(1))
+    return [("constraint-holds", "broken", "x", begin, None)]
+
+
+def devices_that_differ_before_one_without_the_attribute(story):
+    begin = constrained(story, "distinctAttribute", numa(1), {})
+    return [("constraint-holds", "broken", "x", begin, None)]
+
+
 def a_share_of_a_device_for_one(story):
     story.publish("p", device("a"))
     begin = story.allocate("x", result("p", "a", shareID="1"))
