@@ -248,8 +248,9 @@ def write_fate(write: WriteFate) -> str:
 
 def _named(names: Sequence[str], count: int) -> str:
     """The first few names, and the number of further ones."""
-    shown = ", ".join(names[:NAMES_MAX])
-    return f"{shown} and {count - NAMES_MAX} more" if count > NAMES_MAX else shown
+    shown = names[:NAMES_MAX]
+    more = count - len(shown)
+    return f"{', '.join(shown)} and {more} more" if more > 0 else ", ".join(shown)
 
 
 def _waiting(radius: BlastRadius) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from app.analysis.blast import text
 from app.analysis.blast.compare import ProposedDeletion
-from app.analysis.blast.radius import BlastRadius, Prospect
+from app.analysis.blast.radius import BlastRadius, ClaimDeletion, Prospect
 from app.domain.errors import NotFound
 from tests.cluster import DRIVER, Cluster
 from tests.unit.analysis.blast.worlds import ask
@@ -136,3 +136,39 @@ def test_foreign_finalizer_holds_a_claim_without_devices():
 def test_claim_that_is_not_there_is_refused():
     with pytest.raises(NotFound):
         delete(claimed(), "none")
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ({"is_held": False}, "goes at once"),
+        ({"is_held": False, "devices": ("a",)}, "goes at once; a comes free with that"),
+        (
+            {"is_held": False, "devices": ("a", "b")},
+            "goes at once; a, b come free with that",
+        ),
+        (
+            {"is_held": True, "finalizers": ("x/y", "z"), "devices": ("a",)},
+            "stays until its finalizers are removed: x/y, z; a comes free with that",
+        ),
+        (
+            {"is_held": True, "reserved_for": ("p", "q"), "devices": ("a",)},
+            "stays until the pods that reserve it have ended: p, q; a comes free only then",
+        ),
+        (
+            {"is_held": True, "reserved_for": ("p",), "blocked": ("q",), "blocked_count": 1},
+            "stays until the pods that reserve it have ended: p; q cannot start while it is "
+            "terminating",
+        ),
+        (
+            {"is_held": False, "blocked": ("q",), "blocked_count": 3},
+            "goes at once; q and 2 more cannot start until it is made again",
+        ),
+        (
+            {"is_held": False, "remade": ("p",)},
+            "goes at once; another is made from the template of p",
+        ),
+    ],
+)
+def test_line_of_a_claim_says_what_keeps_it_and_when_its_devices_come_free(claim, said):
+    assert text.claim_deletion(ClaimDeletion(namespace="ns", name="c", **claim)) == f"ns/c {said}"

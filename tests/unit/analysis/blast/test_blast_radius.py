@@ -4,7 +4,7 @@ import pytest
 
 from app.analysis.blast import compare, world
 from app.analysis.blast.bounds import BlastBounds
-from app.analysis.blast.compare import ProposedDeletion, Put
+from app.analysis.blast.compare import ProposedCordon, ProposedDeletion, ProposedDrain, Put
 from app.analysis.blast.radius import BlastRadius, Fate
 from app.domain.errors import InputError, Invalid, NotFound
 from app.domain.log import HistoryInfo
@@ -114,10 +114,29 @@ def test_existing_rule_is_compared_with_the_state_without_it():
     cluster.rule("first")
     cluster.settle()
     found = compare.blast_of_rule(frozen(cluster), "first")
+    (effect,) = found.effects
+    assert (effect.action, effect.kind, effect.name) == ("present", "DeviceTaintRule", "first")
     assert fates(found)["patient"] == "later"
     assert found.totals["devices_unallocatable"] == 4
     with pytest.raises(NotFound):
         compare.blast_of_rule(frozen(cluster), "second")
+
+
+def test_objects_that_must_be_there_for_changes_are_deleted_ones_and_nodes():
+    changes = [
+        Put(tree={"kind": "Node", "metadata": {"name": "made"}}),
+        ProposedDeletion(kind="resourceclaim", name="ns/c"),
+        ProposedDeletion(kind="nothing", name="n"),
+        ProposedDeletion(kind="node", name="n"),
+        ProposedCordon(node="closed"),
+        ProposedDrain(node="emptied"),
+    ]
+    assert [str(key) for key in compare.existing_keys(changes)] == [
+        "resourceclaims.resource.k8s.io/ns/c",
+        "nodes/n",
+        "nodes/closed",
+        "nodes/emptied",
+    ]
 
 
 def test_rule_applied_again_keeps_its_time():
