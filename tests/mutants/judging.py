@@ -40,8 +40,12 @@ CPU_TIMES_MAX = 5
 
 LOOK_SECONDS = 0.5
 SLEEPING_LOOKS_MAX = 60
-"""A fork that sleeps whenever one looks, with all processes below it, waits for something that does
-not come. One that the machine has no time for does not sleep."""
+"""A fork that sleeps nearly whenever one looks, with all processes below it, waits for something that
+does not come, though it may look for it again and again. One that the machine has no time for does
+not sleep."""
+
+LOOKS_OF_WORK = 4
+"""So many looks at a sleeping fork count for nothing with each at one that works."""
 
 SLEEPING = frozenset("SZ")
 """The states of processes that sleep, or have ended and are not waited for."""
@@ -283,7 +287,7 @@ def _wait(child: int) -> int:
     looks = 0
     with os.fdopen(os.pidfd_open(child)) as ending:
         while not select.select([ending], [], [], LOOK_SECONDS)[0]:
-            looks = looks + 1 if _sleeps(child) else 0
+            looks = looks + 1 if _sleeps(child) else max(0, looks - LOOKS_OF_WORK)
             if looks >= SLEEPING_LOOKS_MAX:
                 os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]

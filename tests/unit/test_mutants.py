@@ -169,7 +169,7 @@ WAITING = """
 import math, subprocess, sys
 from tests.mutants import judging
 
-judging.LOOK_SECONDS, judging.SLEEPING_LOOKS_MAX = 0.01, 20
+judging.LOOK_SECONDS, judging.SLEEPING_LOOKS_MAX = 0.01, 40
 
 def work():
     return {"code": str(subprocess.call([sys.executable, "-c", sys.argv[1]]))}
@@ -184,8 +184,9 @@ with judging._forked(work, math.inf) as ended:
     [
         ("for _ in range(20_000_000): pass", "(0, {'code': '0'})"),
         ("import threading; threading.Event().wait()", "(9, None)"),
+        ("import time\nwhile True: sum(range(50_000)); time.sleep(0.05)", "(9, None)"),
     ],
-    ids=["works", "waits for ever"],
+    ids=["works", "waits for ever", "looks for ever"],
 )
 def test_fork_that_waits_for_a_process_is_ended_only_if_that_sleeps_too(below, ended) -> None:
     run = subprocess.run(
