@@ -46,8 +46,6 @@ class Subscription:
         self._grown = Signal()
         self._listener: Callable[[], None] | None = None
         self._lost = hub.ended
-        if group_resource is not None and after < hub.floor:
-            self._lost = too_old(after, hub.floor)
         self._live_from = hub.published
         hub.register(self)
 

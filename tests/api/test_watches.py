@@ -6,6 +6,7 @@ import json
 import pytest
 
 from app.adapters.memory import MemoryStore
+from app.api.kubernetes.fanout import framed
 from app.api.server.limits import ApiLimits
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, pod, serving
 
@@ -252,6 +253,86 @@ async def test_bookmarks_come_now_and_then():
         seen = int(mark["object"]["metadata"]["resourceVersion"])
         while seen < 3:
             seen = int((await watch.line())["object"]["metadata"]["resourceVersion"])
+
+
+CREATED_LATE = {"creationTimestamp": None}
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "shown"),
+    [
+        (
+            CLAIMS,
+            "application/json",
+            {"kind": "ResourceClaim", "apiVersion": "resource.k8s.io/v1", "spec": {}},
+        ),
+        (CONFIG_MAPS, "application/json", {"kind": "ConfigMap", "apiVersion": "v1"}),
+        (CLAIMS, PARTIAL, {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}),
+        (
+            CLAIMS,
+            PARTIAL.replace("v=v1;", "v=v1beta1;"),
+            {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1beta1"},
+        ),
+    ],
+)
+async def test_bookmark_has_the_form_of_the_watch_and_nothing_but_a_version(path, accept, shown):
+    async with (
+        serving(limits=ApiLimits(bookmark_seconds=0.01)) as server,
+        server.watch(f"{path}?watch=true&allowWatchBookmarks=true", accept=accept) as watch,
+    ):
+        mark = (await watch.line())["object"]
+        version = mark["metadata"]["resourceVersion"]
+        assert int(version) > 0
+        assert mark == shown | {"metadata": {"resourceVersion": version} | CREATED_LATE}
+
+
+async def test_bookmark_of_a_table_has_a_row_without_cells():
+    async with (
+        serving(limits=ApiLimits(bookmark_seconds=0.01)) as server,
+        server.watch(f"{CLAIMS}?watch=true&allowWatchBookmarks=true", accept=TABLE) as watch,
+    ):
+        mark = (await watch.line())["object"]
+        version = mark["metadata"]["resourceVersion"]
+        partial = {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": {"resourceVersion": version} | CREATED_LATE,
+        }
+        assert mark == {
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": {"resourceVersion": version},
+            "columnDefinitions": None,
+            "rows": [{"cells": [], "object": partial}],
+        }
+
+
+async def test_object_is_found_by_name_in_every_namespace():
+    everywhere = "/api/v1/configmaps?fieldSelector=metadata.name%3Da"
+    other = CONFIG_MAPS.replace("default", "kube-system")
+    async with serving() as server:
+        for path, name in ((CONFIG_MAPS, "a"), (CONFIG_MAPS, "b"), (other, "a")):
+            await server.post(path, config_map(name))
+        found = await server.get(everywhere)
+        assert [each["metadata"]["namespace"] for each in found["items"]] == [
+            "default",
+            "kube-system",
+        ]
+        (alone,) = (await server.get(f"{other}?fieldSelector=metadata.name%3Da"))["items"]
+        assert alone["metadata"]["namespace"] == "kube-system"
+        (space,) = (await server.get("/api/v1/namespaces?fieldSelector=metadata.name%3Ddefault"))[
+            "items"
+        ]
+        assert space["metadata"]["name"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("chunk", "sent"),
+    [(b"", b""), (b"abc", b"3\r\nabc\r\n"), (b"x" * 26, b"1a\r\n" + b"x" * 26 + b"\r\n")],
+)
+def test_chunk_is_sent_with_its_length(chunk, sent):
+    """RFC 9112, 7.1. An empty chunk would end the answer."""
+    assert framed(chunk) == sent
 
 
 async def test_bookmark_is_never_ahead_of_what_was_sent():

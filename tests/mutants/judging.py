@@ -40,9 +40,9 @@ CPU_TIMES_MAX = 5
 
 LOOK_SECONDS = 0.5
 SLEEPING_LOOKS_MAX = 60
-"""A fork that sleeps nearly whenever one looks, with all processes below it, waits for something that
-does not come, though it may look for it again and again. One that the machine has no time for does
-not sleep."""
+"""A fork that sleeps nearly whenever one looks, with all processes below it, waits for something
+that does not come, though it may look for it again and again. One that the machine has no time for
+does not sleep."""
 
 LOOKS_OF_WORK = 4
 """So many looks at a sleeping fork count for nothing with each at one that works."""

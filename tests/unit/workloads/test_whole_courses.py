@@ -42,7 +42,10 @@ def leaves(tree: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def course(cluster: Cluster) -> str:
-    """The writes of the controllers of workloads; of each object what the last one had not."""
+    """The writes of the controllers of workloads, with what each changes.
+
+    Of an object that they create, it is what the first one of its kind had not.
+    """
     lines: list[str] = []
     shown: dict[object, dict[str, object]] = {}
     for event in cluster.line.events:
@@ -50,7 +53,8 @@ def course(cluster: Cluster) -> str:
             continue
         tree, resource = event.object, event.key.resource
         now = dict(leaves(tree))
-        before = shown.get(event.key, shown.get(resource, {}))
+        is_new = event.type is EventType.OBJECT_CREATED
+        before = shown.get(resource if is_new else event.key, {})
         shown[event.key] = now
         if event.stamp.actor.user not in CONTROLLERS:
             continue
@@ -182,6 +186,48 @@ def ordered() -> Cluster:
     return cluster.wait(90)
 
 
+def scaled_to_none() -> Cluster:
+    """A ReplicaSet, a StatefulSet with a dash in its name and a Deployment that lose all pods."""
+    cluster = cluster_of()
+    for kind, name in (("ReplicaSet", "web"), ("StatefulSet", "my-web"), ("Deployment", "web")):
+        pod = template()
+        pod["metadata"]["labels"] |= {"of": kind}
+        workload(cluster, kind, name, pod, replicas=2)
+    cluster.wait(60)
+    for resource, name in (
+        ("replicasets", "web"),
+        ("statefulsets", "my-web"),
+        ("deployments", "web"),
+    ):
+        cluster.patch(resource, name, {"spec": {"replicas": 0}})
+    return cluster.wait(90)
+
+
+def parallel() -> Cluster:
+    """A parallel StatefulSet of which a quota lets two pods in, both of which fail at once."""
+    cluster = cluster_of()
+    cluster.create("v1", "ResourceQuota", "q", spec={"hard": {"pods": "2"}})
+    workload(cluster, "StatefulSet", replicas=3, serviceName="web", podManagementPolicy="Parallel")
+    cluster.wait(2)
+    cluster.patch("resourcequotas", "q", {"spec": {"hard": {"pods": "4"}}})
+    cluster.wait(30)
+    for name in ("web-0", "web-1"):
+        cluster.finish(name, "Failed")
+    return cluster.wait(30)
+
+
+def behind() -> Cluster:
+    """A StatefulSet whose pod below the partition is made again as it was."""
+    cluster = cluster_of()
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    workload(cluster, "StatefulSet", replicas=2, serviceName="web", updateStrategy=strategy)
+    cluster.wait(20)
+    image(cluster, "statefulsets", 2)
+    cluster.wait(60)
+    cluster.delete("pods", "web-0")
+    return cluster.wait(60)
+
+
 def one_by_one() -> Cluster:
     """A StatefulSet whose pods come and are updated one by one, fail, and are told to wait."""
     cluster = cluster_of()
@@ -306,6 +352,9 @@ STORIES: dict[str, Callable[[], Cluster]] = {
     "a ReplicaSet replaces pods and may not make some": replaced,
     "a StatefulSet with volumes is updated down to a partition": ordered,
     "a StatefulSet goes one by one": one_by_one,
+    "a StatefulSet may not make all of its pods at once": parallel,
+    "a StatefulSet makes a pod below its partition again": behind,
+    "workloads are scaled to none": scaled_to_none,
     "a DaemonSet has half of its pods away at most": lambda: on_each_node(
         type="RollingUpdate", rollingUpdate={"maxUnavailable": "50%"}
     ),

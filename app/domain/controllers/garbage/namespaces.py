@@ -142,9 +142,10 @@ def _doomed(objects: ObjectsReader, remaining: list[ObjectKey]) -> list[ObjectKe
 def _deletions(objects: ObjectsReader, doomed: list[ObjectKey]) -> Iterator[Command]:
     for key in doomed[:DELETED_MAX]:
         kind = history_kinds.find(objects, key.group, key.resource)
+        assert kind is not None, "contents are of kinds that are served"
         yield DeleteObject(
             key=key,
-            version="v1" if kind is None else kind.storage_version,
+            version=kind.storage_version,
             propagation=Propagation.BACKGROUND,
             options=MANAGER,
         )

@@ -235,7 +235,6 @@ def _resume(job: _Job) -> Step | None:
     if job.condition("Suspended"):
         report = Report(reason="Resumed", message="Job resumed")
         _put(job, "Suspended", "False", "JobResumed", "Job resumed")
-        job.status.pop("startTime", None)
     if "startTime" not in job.status:
         job.status["startTime"] = timestamps.seconds_text(job.situation.now)
     return report
