@@ -283,6 +283,7 @@ AREAS = {
             f"{UNIT}/service/test_patient_lists.py",
             f"{UNIT}/service/test_recorders_in_time.py",
             f"{UNIT}/service/test_resumed_recordings.py",
+            f"{UNIT}/service/test_served_kinds.py",
             "tests/recording/test_gaps.py",
             "tests/recording/test_following.py",
         ),
