@@ -7,13 +7,17 @@ from dataclasses import replace
 import pytest
 
 from tests import draws
-from tests.web import stranger_incidents
+from tests.web import left_incidents, stranger_incidents
 from tests.web.invented import Names
 from tests.web.test_asked_incidents import answers
 
 
 @draws.in_turn("rows of ways")
-@pytest.mark.parametrize("make", stranger_incidents.STRANGERS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make",
+    [*stranger_incidents.STRANGERS, *left_incidents.LEFT],
+    ids=lambda make: make.__name__,
+)
 async def test_first_finding_has_all_words_of_the_cause(make):
     made = make(Names(6))
     kind, _, name = made.about.rpartition("/")

@@ -281,15 +281,22 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
 
 
 def _declared_counters(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
-    """The counter sets of pools in which a device uses one that is not there."""
-    unusable = {
-        place: problem
-        for reason in nodes
-        if reason.explained is not None
-        for place, problem in reason.explained.pools
+    """The counter sets of pools, on these nodes, in which a device uses one that is not there."""
+    unusable = dict(pair for one in nodes if one.explained for pair in one.explained.pools)
+    return declared_counters(views, unusable)
+
+
+def declared_counters(views: LiveViews, unusable: Mapping[str, str]) -> Iterator[Reason]:
+    """The counter sets of pools in which a device uses one that is not there.
+
+    `unusable` has the problem of each pool.
+    """
+    lacking = [
+        place
+        for place, problem in unusable.items()
         if problem.endswith(" not found") and "counter set " in problem
-    }
-    for place in list(unusable)[:NAMES_MAX]:
+    ]
+    for place in lacking[:NAMES_MAX]:
         slices = newest(views.inventory.slices_of(identifiers.parse_pool(place)))
         names = [str(each.get("name")) for one in slices for each in dra.shared_counters(one.tree)]
         noun = counts.plural(len(names), "counter set")

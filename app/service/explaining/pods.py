@@ -19,7 +19,6 @@ from app.analysis.explain.pods import PodFindings, WantedHelp
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.verdicts import SchedulerMessage
-from app.analysis.explain.workloads import admission
 from app.domain.allocation.reasons.explanation import CANNOT_ALLOCATE
 from app.domain.controllers import pods
 from app.domain.controllers.resources import claim_key
@@ -36,12 +35,12 @@ from app.service.explaining import (
     closed_nodes,
     disruption,
     former_circumstances,
+    holds,
     lost_claims,
     node_states,
     published,
     refusals,
     selections,
-    switched,
     taints,
     templates,
     unfinished,
@@ -103,7 +102,7 @@ async def answer(
                 placed = replace(placed, text=verdicts.ALONE)
         elif placed.text == pod_reasons.NO_NODES and sources.is_recorded(events):
             placed = replace(placed, text=verdicts.NO_NODE_RECORDED)
-        above += _gates(evidence, tree)
+        above += await holds.gates(evidence, key, tree)
         if about is not None:
             above += announcements.about(about, tree)
         placed = await _with_origins(evidence, tree, placed)
@@ -119,13 +118,6 @@ async def answer(
         decision=body(decision),
         details={**placed.to_json(), **details},
     )
-
-
-def _gates(evidence: ExplainedMoment, tree: JsonObject) -> list[Reason]:
-    """The scheduling gates of a pod, with what the objects of a queue say about it."""
-    gates = [*announcements.of_gates(tree)]
-    is_gated = bool(core.scheduling_gates(tree))
-    return [*gates, *(admission.reasons(evidence.views, tree) if is_gated else ())]
 
 
 async def _placed(
@@ -206,7 +198,7 @@ async def _with_origins(
     first = [
         *await absent.reasons(evidence, tree, [one.text for one in nodes]),
         *await absent.accounts(evidence, meta.namespace(tree), tree),
-        *await switched.reasons(evidence, tree),
+        *await holds.switched_off(evidence, tree),
         *former,
         *gone,
         *deciding,

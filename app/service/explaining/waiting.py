@@ -31,7 +31,7 @@ from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.devices.model import Device
-from app.domain.devices.pools import newest
+from app.domain.devices.pools import PoolState, newest
 from app.domain.log import DECISION, ObjectKey
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
@@ -42,6 +42,7 @@ from app.service.explaining import (
     absent,
     closed_nodes,
     former_circumstances,
+    holds,
     pods,
     published,
     selections,
@@ -140,9 +141,11 @@ async def _beside_nodes(
         changed += _of_drivers(evidence, pod)
     elif untried.cause(evidence.views, pod, evidence.rules):
         changed += await _unasked(evidence, pod)
+        changed += await holds.gates(evidence, key, pod)
     elif scheduler_messages.lacking(said := refusal.partition(": ")[2]):
         changed += await absent.reasons(evidence, pod, [said])
     if INVALID_POOLS in refusal:
+        changed += _invalid_pools(evidence.views)
         changed += published.doubled(evidence, evidence.views.inventory.pool_ids())
     if obstacles.ELSEWHERE in refusal:
         changed += await closed_nodes.unclaimed(evidence, pod)
@@ -150,6 +153,19 @@ async def _beside_nodes(
     if scheduler_messages.lacking(refusal.partition(": ")[2]):
         changed += preemption.declined(evidence.views.objects, pod)
     return changed
+
+
+def _invalid_pools(views: LiveViews) -> list[Reason]:
+    """The first invalid pools, with the counter sets of those in which one is missing."""
+    pools_there = ((place, views.inventory.pool(place)) for place in views.inventory.pool_ids())
+    invalid = (
+        ("/".join(place), pool.problem)
+        for place, pool in pools_there
+        if pool is not None and pool.state is PoolState.INVALID
+    )
+    problems = dict(islice(invalid, NAMES_MAX))
+    named = [Reason(text=f"pool {place} is invalid: {text}") for place, text in problems.items()]
+    return [*named, *circumstances.declared_counters(views, problems)]
 
 
 def _in_vain(evidence: ExplainedMoment, refusal: str, pod: JsonObject) -> Iterator[Reason]:
@@ -422,10 +438,12 @@ class _Attempts:
         return seen.children
 
     def _is_a_node_unserved(self) -> bool:
-        """Whether some nodes have slices of their own and others have none."""
+        """Whether some slices are for single nodes, and other nodes are there than these."""
         views = self._evidence.views
         named = {one.node.name for one in views.inventory.slices() if one.node.name}
-        return 0 < len(named) < views.objects.count(*api_resources.NODES)
+        return bool(named) and named != {
+            key.name for key in views.objects.keys(*api_resources.NODES)
+        }
 
     async def gone_nodes(self, pod: JsonObject) -> tuple[str, ...]:
         """The deletions of nodes whose devices would do for a pod about which nodes are asked."""
