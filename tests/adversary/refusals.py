@@ -37,6 +37,17 @@ def update_upon_an_old_version_accepted(log: Log) -> None:
 
 
 @alteration("wrong", QUICKSTART, verify=PART, decide=PART)
+def report_upon_an_old_version_accepted(log: Log) -> None:
+    """A kubelet's first report names the version in which its pod was made; 409 (6.4).
+
+    The binding before it has an answer without a version.
+    """
+    line = log.lines[log.first("patch", "pods/status", by="system:node:", code=200)]
+    made = next(log.of(uid_of(line)))["metadata"]["resourceVersion"]
+    line["requestObject"]["metadata"]["resourceVersion"] = str(int(made) - 1)
+
+
+@alteration("wrong", QUICKSTART, verify=PART, decide=PART)
 def deletion_of_an_old_version_accepted(log: Log) -> None:
     """The collector's deletion names the version in which the claim was made; 409 (6.4)."""
     number = log.first(

@@ -147,6 +147,7 @@ FEW: list[Row] = [
     ("a-quickstart", "claim_made_before_its_pod_and_lines_lost_elsewhere", "decide"),
     ("a-quickstart", "generated_name_without_that_of_its_pod", "decide"),
     ("a-quickstart", "update_upon_an_old_version_accepted", "verify"),
+    ("a-quickstart", "report_upon_an_old_version_accepted", "verify"),
     ("a-quickstart", "one_version_for_two_writes", "verify"),
     ("a-quickstart", "binding_accepted_twice", "verify"),
     ("a-quickstart", "namespace_stays_active_in_its_deletion", "verify"),

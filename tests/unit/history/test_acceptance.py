@@ -52,6 +52,20 @@ def test_update_upon_an_older_version_than_the_stored_one_is_refused(upon, is_ac
     assert [f"{upon} of the request" in path for path in paths] == ([] if is_accepted else [True])
 
 
+@pytest.mark.parametrize(("upon", "is_accepted"), [(4, True), (3, True), (2, False)])
+def test_report_upon_an_older_version_than_that_of_the_last_line_is_refused(
+    upon, is_accepted, tmp_path
+):
+    """A binding has an answer without a version, and comes after the creation of its pod."""
+    state = tree(PODS, name="p", uid="u", rv=5)
+    request = {"metadata": {"resourceVersion": str(upon)}}
+    report = audit(
+        "patch", state, type_=PODS, name="p", subresource="status", request=request, second=3
+    )
+    marked, paths = read(tmp_path, pod(3, 1, "u"), bind(2, "u"), report)
+    assert (marked, bool(paths)) == ([] if is_accepted else ["p"], not is_accepted)
+
+
 @pytest.mark.parametrize("is_ending", [True, False])
 @pytest.mark.parametrize(("upon", "is_accepted"), [(5, True), (3, False), ("", True), (4, False)])
 def test_deletion_of_an_older_version_than_the_stored_one_is_refused(

@@ -143,3 +143,47 @@ def test_amounts_are_compared_as_amounts(asked, shown, is_same, tmp_path):
 def test_values_that_a_server_gives_itself(field, asked, shown, is_of_server, tmp_path):
     found = read(tmp_path, "create", {"spec": {field: asked}}, {"spec": {field: shown}})
     assert found == ([] if is_of_server else [f"spec.{field}"])
+
+
+@pytest.mark.parametrize(("version", "is_read"), [("zzz", False), ("1a", False), ("8", True)])
+def test_no_write_is_made_upon_a_version_that_is_no_number(version, is_read, tmp_path):
+    asked = {"metadata": {"resourceVersion": version}, **status(phase="Running")}
+    shown = status(phase="Running")
+    found = read(tmp_path, "patch", asked, shown, subresource="status")
+    assert found == ([] if is_read else ["metadata.resourceVersion"])
+
+
+@pytest.mark.parametrize(
+    ("options", "grace", "given", "more", "is_longer"),
+    [
+        pytest.param({}, 30, 30, {}, False, id="that of the pod"),
+        pytest.param({}, 5, 30, {}, True, id="more than that of the pod"),
+        pytest.param({}, 30, 5, {}, False, id="an earlier request gave less"),
+        pytest.param({}, -7, 1, {}, False, id="a negative one counts as 1"),
+        pytest.param({}, None, 30, {}, False, id="that of the pod is not shown"),
+        pytest.param({"gracePeriodSeconds": 60}, 5, 60, {}, False, id="that of the request"),
+        pytest.param({"gracePeriodSeconds": 5}, 30, 30, {}, True, id="more than the request gives"),
+        pytest.param({}, 30, 30, {"node": ""}, True, id="on no node"),
+        pytest.param({}, 30, 30, {"phase": "Failed"}, True, id="finished"),
+        pytest.param(None, 5, 30, {}, False, id="the options were not recorded"),
+        pytest.param({}, 5, 30, {"query": "?gracePeriodSeconds=30"}, False, id="in the query"),
+    ],
+)
+def test_pod_has_no_longer_to_end_than_its_deletion_gives(
+    options, grace, given, more, is_longer, tmp_path
+):
+    """A server takes the shortest period that was given."""
+    shown = {
+        "metadata": {
+            "deletionTimestamp": "2026-01-01T00:01:00Z",
+            "deletionGracePeriodSeconds": given,
+        },
+        "spec": {
+            "nodeName": more.get("node", "n1"),
+            **({} if grace is None else {"terminationGracePeriodSeconds": grace}),
+        },
+        "status": {"phase": more.get("phase", "Running")},
+    }
+    uri = {"uri": f"/api/v1/namespaces/default/pods/x{more['query']}"} if "query" in more else {}
+    found = read(tmp_path, "delete", options, shown, **uri)
+    assert found == (["metadata.deletionGracePeriodSeconds"] if is_longer else [])

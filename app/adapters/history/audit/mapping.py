@@ -99,7 +99,9 @@ def outcomes(event: AuditEvent) -> list[RequestOutcome]:
     if response is None:
         return [_without_response(event, reference)]
     if event.verb == "delete":
-        return [_conditional(event, _deleted(event, reference, response))]
+        unlike = request_values.ended(event, response)
+        outcome = _conditional(event, _deleted(event, reference, response))
+        return [replace(outcome, unlike=unlike)]
     if reference.subresource == "scale":
         return [_scaled(response)]
     request = as_object(event.request())

@@ -15,7 +15,7 @@ from typing import Any
 
 from app.adapters.history.audit.event import AuditEvent
 from app.domain.values import api_groups, api_resources, json_tree, quantity, timestamps
-from app.domain.values.fields import meta
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _WEBHOOK = "mutation.webhook.admission.k8s.io/"
@@ -36,6 +36,9 @@ _PULLS, _ALWAYS = "imagePullPolicy", "Always"
 _GRACE = "terminationGracePeriodSeconds"
 """The field of which a server takes a negative number for 1."""
 
+_GIVEN_GRACE = "deletionGracePeriodSeconds"
+_IN_QUERY = "gracePeriodSeconds="
+
 _EVENTS = "events"
 _ITEM = "item"
 """The path of an item of which only whether it fits counts."""
@@ -53,6 +56,8 @@ def changed(event: AuditEvent, wanted: JsonView, shown: JsonObject) -> str:
         return ""
     if wanted.get("apiVersion", shown.get("apiVersion")) != shown.get("apiVersion"):
         return ""
+    if (upon := meta.resource_version(wanted)) and not upon.isdecimal():
+        return "metadata.resourceVersion"  # a server writes upon no version that it cannot read
     if any(_is_change(name, text) for name, text in (event.annotations or {}).items()):
         return ""
     parts = _parts(
@@ -60,6 +65,26 @@ def changed(event: AuditEvent, wanted: JsonView, shown: JsonObject) -> str:
     )
     others = (_other(value, _at(shown, path), path) for path, value in parts)
     return next(filter(None, others), "")
+
+
+def ended(event: AuditEvent, shown: JsonObject) -> str:
+    """The path of a grace period that is longer than the request for a deletion gives, or empty.
+
+    A pod gets that of the request, else its own; without a node, and when it has finished, none. An
+    earlier request may have given less, and none can give more. Parity: controllers.md 5.2.
+    """
+    reference, given = event.object_ref, json_tree.integer(meta.metadata(shown), _GIVEN_GRACE)
+    is_pod = reference is not None and reference.resource == "pods" and not reference.api_group
+    options = event.request()
+    if not (is_pod and given and isinstance(options, dict)) or _IN_QUERY in event.request_uri:
+        return ""
+    asked = json_tree.integer(options, "gracePeriodSeconds")
+    if asked is None:
+        asked = json_tree.integer(meta.spec(shown), _GRACE)
+    if not core.node_name(shown) or core.is_finished(shown):
+        asked = 0
+    longest = 1 if asked is not None and asked < 0 else asked
+    return f"metadata.{_GIVEN_GRACE}" if longest is not None and given > longest else ""
 
 
 def _is_change(name: str, text: str) -> bool:

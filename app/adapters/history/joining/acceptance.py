@@ -63,9 +63,10 @@ class Acceptance:
         return contradictions.of_removed(removal, record) if is_later else None
 
     def contradiction(self, row: Row, known: Record | None, own: str) -> Contradiction | None:
-        """The contradiction of a write, if there is one; `own` is the version of the `known` state.
+        """The contradiction of a write, if there is one.
 
-        It is empty where that version is not known.
+        `own` is the version of the `known` state, or the last one before it: versions only rise. It
+        is empty where none is known.
         """
         record = row.record
         shared = self._shares_version(row)

@@ -365,7 +365,7 @@ class Resolver:
 
     def _accepted(self, row: Row, final: Record, known: KnownState | None) -> Record:
         """The record, marked when no server accepts such a write upon the last known state."""
-        own = known.own if known is not None and known.is_own else ""
+        own = "" if known is None else known.own
         before = None if known is None else known.record
         contradiction = self._acceptance.contradiction(row, before, own)
         if contradiction is None and known is not None and known.uid == final.uid:
