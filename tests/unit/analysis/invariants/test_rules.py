@@ -962,6 +962,22 @@ def the_generation_of_a_rule_falls(story):
     return [("immutable-field-unchanged", "broken", "t", begin, None)]
 
 
+def an_entry_of_a_pod_names_another_claim(story):
+    story.pod("q", "x")
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    tree["spec"]["resourceClaims"][0]["resourceClaimName"] = "y"
+    return [("immutable-field-unchanged", "broken", "q", write(), None)]
+
+
+def an_entry_of_a_pod_has_a_field_that_it_had_not(story):
+    """A server of another release may know it, and the gap may hide that one took over."""
+    story.pod("q", "x")
+    story.gap(key_of("pods", "q"), "gap")
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    tree["spec"]["resourceClaims"][0]["unknown"] = "y"
+    return [("immutable-field-unchanged", "unsure", "q", write(), None)]
+
+
 def selecting(expression):
     return {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
 
@@ -1167,6 +1183,43 @@ def evicted_for_a_rule_that_has_just_gone(story):
     story.remove(key_of("devicetaintrules", "t"), after=1)
     mark(story, after=15)
     return []
+
+
+@pytest.mark.parametrize(
+    ("goes", "other_evicts", "evictors"),
+    [
+        ((), False, {("t", "", False)}),
+        (("t",), False, {("t", "", True)}),
+        (("t",), True, {("u", "", False)}),
+        ((), True, {("t", "", False), ("u", "", False)}),
+        (("slice",), True, {("t", "", False), ("u", "", False)}),
+        (("t", "u", "slice"), True, {("t", "", True), ("u", "", True), ("", DRIVER, True)}),
+        (("t", "u"), True, {("", DRIVER, False)}),
+    ],
+)
+def test_taint_that_has_just_gone_evicts_only_where_none_is_there(goes, other_evicts, evictors):
+    story = Story()
+    taints = [EVICTING] if "slice" in goes or goes == ("t", "u") else []
+    story.publish("p", device("a", taints=taints))
+    rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": EVICTING}}
+    for name in ("t", "u") if other_evicts else ("t",):
+        story.put(key_of("devicetaintrules", name), rule)
+    tolerations = [{"key": "k", "operator": "Exists"}]
+    story.claim("x", {"name": "r", "exactly": {"tolerations": tolerations}})
+    story.allocate("x", result("p", "a", tolerations=tolerations))
+    story.pod("q", "x")
+    story.reserve("x", user("q", story.uid("q")))
+    moved(story, "n")
+    for name in goes:
+        if name == "slice":
+            story.publish("p", device("a"), after=1)
+        else:
+            story.remove(key_of("devicetaintrules", name), after=1)
+    revision = mark(story, after=1)
+    watch = InvariantWatch()
+    watch.follow(story.events)
+    shown = {(each.rule, each.driver, each.is_over) for each in watch.evictors[revision]}
+    assert shown == evictors
 
 
 def evicted_for_a_slice_taint_that_had_long_gone(story):
