@@ -197,6 +197,7 @@ AREAS = {
             f"{UNIT}/analysis/test_answers_of_comparisons.py",
             f"{UNIT}/analysis/test_changed_inputs.py",
             f"{UNIT}/analysis/test_changed_words.py",
+            f"{UNIT}/analysis/test_compared_facts.py",
             f"{UNIT}/analysis/test_contrasts.py",
             f"{UNIT}/analysis/test_courses.py",
             f"{UNIT}/analysis/test_divergences.py",
