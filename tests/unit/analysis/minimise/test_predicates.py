@@ -4,12 +4,15 @@ import pytest
 from msgspec import structs
 
 from app.analysis.minimise import predicates
-from app.analysis.minimise.predicates import CommandPredicate, PodCondition
+from app.analysis.minimise.predicates import CommandPredicate, PodCondition, ViolationPredicate
+from app.analysis.verify.invariants import ViolationKind
 from app.analysis.verify.invariants.placements import Switches
 from app.domain.errors import InputError
 from app.domain.log import EventType
 from app.domain.log.chain import canonical_json
 from tests.cluster import Cluster
+from tests.unit.analysis.invariants.test_rules import Story
+from tests.unit.analysis.invariants.worlds import device, key_of, result
 
 
 class Shown:
@@ -217,3 +220,97 @@ def test_pod_and_cause_are_those_that_are_named() -> None:
         ("violation", False),
     ):
         assert bool(predicates.parse(text).sightings(shown)) is is_so, text
+
+
+def broken_and_unsure() -> Shown:
+    """A pod whose claim changes perhaps, one whose claim changes surely, and an odd share."""
+    story = Story()
+    for name, is_sure in (("perhaps", False), ("surely", True)):
+        story.pod(name, "x")
+        if not is_sure:
+            story.gap(key_of("pods", name), "gap")
+        tree, write = story.change(key_of("pods", name), after=1)
+        field = "resourceClaimName" if is_sure else "unknown"
+        tree["spec"]["resourceClaims"][0][field] = "y"
+        write()
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a", shareID="1"))
+    shown = Shown(Cluster())
+    shown.events = story.events
+    return shown
+
+
+FIELDS, SHARES = "immutable-field-unchanged", "share-of-shared-device"
+
+
+@pytest.mark.parametrize(
+    ("text", "about"),
+    [
+        ("violation", ["surely", "x"]),
+        (f"violation {FIELDS}", ["surely", "perhaps"]),
+        (f"violation {SHARES}", ["x"]),
+        ("violation device-in-one-claim", []),
+    ],
+)
+def test_violations_are_those_of_the_rule_or_failures_the_gravest_first(text, about) -> None:
+    shown = broken_and_unsure()
+    sightings = predicates.parse(text).sightings(shown)
+    assert [each.objects[0].name for each in sightings] == about
+    times = {event.stamp.time for event in shown.events}
+    for each in sightings:
+        assert each.at in times
+        assert f"{FIELDS}" in each.text or f"{SHARES}" in each.text
+        assert each.objects[0].name in each.text
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "about"),
+    [
+        ("violation", FIELDS, ["surely"]),
+        (f"violation {FIELDS}", FIELDS, ["surely"]),
+        (f"violation {SHARES}", SHARES, ["x"]),
+    ],
+)
+def test_violation_that_a_history_shows_is_kept_with_its_rule_and_kind(text, rule, about) -> None:
+    shown = broken_and_unsure()
+    settled = predicates.parse(text).settled(shown)
+    assert settled == ViolationPredicate(rule=rule, kind=ViolationKind.BROKEN)
+    assert [each.objects[0].name for each in settled.sightings(shown)] == about
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "word"),
+    [
+        ("DisruptionTarget", "True", "evicted"),
+        ("DisruptionTarget", "False", None),
+        ("PodScheduled", "False", "unschedulable"),
+        ("PodScheduled", "True", None),
+    ],
+)
+def test_pod_is_evicted_or_cannot_be_scheduled_as_its_condition_says(kind, status, word) -> None:
+    cluster = Cluster()
+    cluster.pod("p")
+    said = {"type": kind, "status": status, "reason": "Unschedulable", "message": "why"}
+    cluster.patch("pods", "p", {"status": {"conditions": [said]}}, subresource="status")
+    shown = Shown(cluster)
+    for each in ("evicted", "unschedulable"):
+        sightings = predicates.parse(f"{each} p").sightings(shown)
+        texts = [(sighting.objects[0].name, sighting.text) for sighting in sightings]
+        assert texts == ([("p", "pods/default/p: Unschedulable: why")] if each == word else [])
+
+
+def test_main_cause_is_the_one_that_keeps_most_devices_away_in_all_requests() -> None:
+    shown = Shown(waiting(devices=1, holder=True))
+    index, decision = next(
+        (index, event)
+        for index, event in enumerate(shown.events)
+        if event.type is EventType.DECISION_RECORDED and event.key.name == "waiting"
+    )
+    causes = [
+        {"request": request, "cause": cause, "devices": count}
+        for request, cause, count in (("a", "one", 3), ("a", "two", 2), ("b", "two", 2))
+    ]
+    body = {**decision.object, "summary": {**decision.object["summary"], "causes": causes}}
+    other = structs.replace(decision, body=canonical_json(body), tree=body)
+    shown.events = [*shown.events[:index], other, *shown.events[index + 1 :]]
+    assert predicates.parse("unschedulable").settled(shown).device == "two"

@@ -492,6 +492,27 @@ def test_fields_items_times_and_controllers_go_too() -> None:
     assert material.end(best) - left.time == CLOSED
 
 
+def test_progress_names_what_is_tried() -> None:
+    material = Material(
+        steps=[
+            step(0, "nodes", "w"),
+            step(5, "resourceslices", "s", group="resource.k8s.io", spec={"x": 3, "y": {"z": 1}}),
+            step(6, "events", "e", namespace="n"),
+        ]
+    )
+    progress = []
+    reduction = Reduction(material, whole(material), ("claims",), report_progress=progress.append)
+    drive(reduction.passes(), lambda candidate: 1 in candidate.kept)
+    named = [each for each in progress if not isinstance(each, Candidate)]
+    assert {each.name for each in named} >= {
+        "controllers",
+        "fields and items",
+        "numbers",
+        "times",
+    }
+    assert all(each.name and each.parts >= 0 for each in named)
+
+
 def test_names_of_items_can_go_without_hiding_the_items_beside_them() -> None:
     spec = {"devices": [{"name": "a", "x": 1, "y": 1}, {"name": "b", "x": 2, "y": 2}]}
     material = Material(steps=[step(0, "resourceslices", "s", group="resource.k8s.io", spec=spec)])
