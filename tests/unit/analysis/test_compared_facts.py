@@ -60,6 +60,23 @@ def test_time_that_the_server_adds_to_a_taint_makes_no_difference(other, differs
     assert bool(listed) == differs
 
 
+POD = ObjectKey("", "pods", "ns", "p")
+
+
+@pytest.mark.parametrize(
+    ("other", "differs"),
+    [
+        ({"nodeName": "n1", "priority": 1}, False),
+        ({"nodeName": "n2", "priority": 1}, False),
+        ({"priority": 1}, False),
+        ({"nodeName": "n1", "priority": 2}, True),
+    ],
+)
+def test_node_that_a_scheduler_chose_makes_no_difference_of_a_pod(other, differs) -> None:
+    one = [write(5, {"spec": {"nodeName": "n1", "priority": 1}}, POD)]
+    assert bool(differing(one, [write(5, {"spec": other}, POD)])) == differs
+
+
 def test_change_from_outside_is_a_root_with_its_object_words_and_beginning() -> None:
     (change,) = differing([write(5, ruling(""), RULE)], [])
     root = causes.root_of(change)
