@@ -37,6 +37,11 @@ def first_cause(message: str) -> str:
     return text.rstrip(". ") or message
 
 
+def of_nodes(message: str) -> str:
+    """The answers of the nodes with their numbers, without what preemption came to."""
+    return _AFTERWARDS.sub("", message) or message
+
+
 def counted_nodes(message: str) -> int:
     """The number of nodes that a scheduler knew when it refused a pod; 0 if it does not say."""
     match = _NODES.search(message)

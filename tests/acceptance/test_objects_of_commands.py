@@ -150,6 +150,9 @@ def test_class_and_template_are_named_as_objects(data: Path) -> None:
     assert redra("fit", "prod", "class", "gpu.example.com", *named, data=data) == plain
     code, _, error = redra("fit", "pod/n-3", *named, data=data)
     assert (code, "'pod/n-3' is neither a class nor a template" in error) == (2, True)
+    code, _, error = redra("fit", "prod", "gpu.example.com", data=data)
+    assert code == 2
+    assert "write class/gpu.example.com or template/gpu.example.com, and prod before it" in error
 
 
 @pytest.mark.parametrize(

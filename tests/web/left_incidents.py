@@ -30,8 +30,7 @@ def counters_are_in_another_pool(new):
     del other["spec"]["devices"]
     return Invented(
         about="job",
-        told=(rf"pool {driver}/n\b.{{0,40}} counter set",
-              rf"counter set {name} not found"),
+        told=(rf"counter set {name} not found: pool {driver}/n has no counter set",),
         steps=(
             {"apply": lab(driver, slice_of("s", driver, "n", devices, nodeName="n"))},
             {"apply": [other, claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from app.analysis import scheduler_messages
 from app.analysis.capacity.answers import (
     CapacityCourse,
     CapacityMoment,
@@ -98,7 +99,7 @@ def limit_lines(one: Fit) -> Iterator[str]:
         case "refused":
             yield f"the API refuses the next one: {limit.text}"
             return
-    yield f"the next one: {limit.text}"
+    yield f"the next one: {scheduler_messages.of_nodes(limit.text)}"
     causes_there = _of_short_requests(limit.causes)
     near_first = sorted(causes_there, key=lambda cause: cause.cause in _NEVER_CANDIDATES)
     for cause in near_first[:CAUSES_SHOWN_MAX]:

@@ -283,14 +283,15 @@ def _of_older_generations(views: LiveViews, nodes: Sequence[NodeReason]) -> Iter
 def _declared_counters(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:
     """The counter sets of pools, on these nodes, in which a device uses one that is not there."""
     unusable = dict(pair for one in nodes if one.explained for pair in one.explained.pools)
-    return declared_counters(views, unusable)
+    yield from declared_counters(views, unusable).values()
 
 
-def declared_counters(views: LiveViews, unusable: Mapping[str, str]) -> Iterator[Reason]:
-    """The counter sets of pools in which a device uses one that is not there.
+def declared_counters(views: LiveViews, unusable: Mapping[str, str]) -> dict[str, Reason]:
+    """The counter sets of each pool in which a device uses one that is not there.
 
     `unusable` has the problem of each pool.
     """
+    reasons: dict[str, Reason] = {}
     lacking = [
         place
         for place, problem in unusable.items()
@@ -302,7 +303,8 @@ def declared_counters(views: LiveViews, unusable: Mapping[str, str]) -> Iterator
         noun = counts.plural(len(names), "counter set")
         text = f"{unusable[place].removeprefix('invalid: ')}: pool {place} has "
         text += f"{noun} {listed(names, len(names))}" if names else "no counter set"
-        yield Reason(text=text, is_kept=True)
+        reasons[place] = Reason(text=text, is_kept=True)
+    return reasons
 
 
 def _of_one_name(views: LiveViews, nodes: Sequence[NodeReason]) -> Iterator[Reason]:

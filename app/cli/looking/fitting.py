@@ -148,6 +148,12 @@ def _subject(text: str, namespace: str) -> tuple[str, str, str]:
         if (kind.group, kind.plural) == api_resources.RESOURCE_CLAIM_TEMPLATES:
             place, _, short = name.rpartition("/")
             return "", short, place or namespace
+    if name and not registry.named(word):
+        # The first of two words without a slash was meant as the history.
+        raise InputError(
+            f"{name!r} may be a class or a template",
+            cure=f"write class/{name} or template/{name}, and {word} before it if it is a history",
+        )
     raise InputError(
         f"{text!r} is neither a class nor a template",
         cure="name a DeviceClass or a template, or use -f FILE",

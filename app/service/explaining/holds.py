@@ -1,7 +1,4 @@
-"""What holds a waiting pod back until somebody acts.
-
-These are controllers that a user has switched off, and scheduling gates.
-"""
+"""Controllers that are off and scheduling gates: they hold a pod back until somebody acts."""
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace

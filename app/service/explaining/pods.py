@@ -102,7 +102,7 @@ async def answer(
                 placed = replace(placed, text=verdicts.ALONE)
         elif placed.text == pod_reasons.NO_NODES and sources.is_recorded(events):
             placed = replace(placed, text=verdicts.NO_NODE_RECORDED)
-        above += await holds.gates(evidence, key, tree)
+        above += await gates(evidence, key, tree)
         if about is not None:
             above += announcements.about(about, tree)
         placed = await _with_origins(evidence, tree, placed)
@@ -118,6 +118,11 @@ async def answer(
         decision=body(decision),
         details={**placed.to_json(), **details},
     )
+
+
+async def gates(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) -> list[Reason]:
+    """The authors of a pod's scheduling gates, who removed them elsewhere, and queues' words."""
+    return await holds.gates(evidence, key, tree)
 
 
 async def _placed(

@@ -42,7 +42,6 @@ from app.service.explaining import (
     absent,
     closed_nodes,
     former_circumstances,
-    holds,
     pods,
     published,
     selections,
@@ -141,7 +140,7 @@ async def _beside_nodes(
         changed += _of_drivers(evidence, pod)
     elif untried.cause(evidence.views, pod, evidence.rules):
         changed += await _unasked(evidence, pod)
-        changed += await holds.gates(evidence, key, pod)
+        changed += await pods.gates(evidence, key, pod)
     elif scheduler_messages.lacking(said := refusal.partition(": ")[2]):
         changed += await absent.reasons(evidence, pod, [said])
     if INVALID_POOLS in refusal:
@@ -164,8 +163,13 @@ def _invalid_pools(views: LiveViews) -> list[Reason]:
         if pool is not None and pool.state is PoolState.INVALID
     )
     problems = dict(islice(invalid, NAMES_MAX))
-    named = [Reason(text=f"pool {place} is invalid: {text}") for place, text in problems.items()]
-    return [*named, *circumstances.declared_counters(views, problems)]
+    sets = circumstances.declared_counters(views, problems)
+    others = (
+        Reason(text=f"pool {place} is invalid: {problem}")
+        for place, problem in problems.items()
+        if place not in sets
+    )
+    return [*sets.values(), *others]
 
 
 def _in_vain(evidence: ExplainedMoment, refusal: str, pod: JsonObject) -> Iterator[Reason]:
