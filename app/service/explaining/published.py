@@ -227,6 +227,24 @@ def useless(
     return [*reasons, *passed_over(evidence, pod)]
 
 
+def invalid(views: LiveViews) -> list[Reason]:
+    """The first invalid pools, with the counter sets of those in which one is missing."""
+    everywhere = ((place, views.inventory.pool(place)) for place in views.inventory.pool_ids())
+    broken = (
+        ("/".join(place), pool.problem)
+        for place, pool in everywhere
+        if pool is not None and pool.state is pools.PoolState.INVALID
+    )
+    problems = dict(islice(broken, NAMES_MAX))
+    sets = circumstances.declared_counters(views, problems)
+    others = (
+        Reason(text=f"pool {place} is invalid: {problem}")
+        for place, problem in problems.items()
+        if place not in sets
+    )
+    return [*sets.values(), *others]
+
+
 def doubled(evidence: ExplainedMoment, pools_: Iterable[PoolId]) -> list[Reason]:
     """The slices with which pools are invalid because they have one name in common."""
     made = (one for place in pools_ for one in hardware.doubled(evidence.views, place))

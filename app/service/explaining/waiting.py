@@ -31,7 +31,7 @@ from app.domain.controllers.scheduling.framework import filters
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.devices.model import Device
-from app.domain.devices.pools import PoolState, newest
+from app.domain.devices.pools import newest
 from app.domain.log import DECISION, ObjectKey
 from app.domain.values import api_resources, condition_types
 from app.domain.values.fields import core, decision_body, meta
@@ -144,7 +144,7 @@ async def _beside_nodes(
     elif scheduler_messages.lacking(said := refusal.partition(": ")[2]):
         changed += await absent.reasons(evidence, pod, [said])
     if INVALID_POOLS in refusal:
-        changed += _invalid_pools(evidence.views)
+        changed += published.invalid(evidence.views)
         changed += published.doubled(evidence, evidence.views.inventory.pool_ids())
     if obstacles.ELSEWHERE in refusal:
         changed += await closed_nodes.unclaimed(evidence, pod)
@@ -152,24 +152,6 @@ async def _beside_nodes(
     if scheduler_messages.lacking(refusal.partition(": ")[2]):
         changed += preemption.declined(evidence.views.objects, pod)
     return changed
-
-
-def _invalid_pools(views: LiveViews) -> list[Reason]:
-    """The first invalid pools, with the counter sets of those in which one is missing."""
-    pools_there = ((place, views.inventory.pool(place)) for place in views.inventory.pool_ids())
-    invalid = (
-        ("/".join(place), pool.problem)
-        for place, pool in pools_there
-        if pool is not None and pool.state is PoolState.INVALID
-    )
-    problems = dict(islice(invalid, NAMES_MAX))
-    sets = circumstances.declared_counters(views, problems)
-    others = (
-        Reason(text=f"pool {place} is invalid: {problem}")
-        for place, problem in problems.items()
-        if place not in sets
-    )
-    return [*sets.values(), *others]
 
 
 def _in_vain(evidence: ExplainedMoment, refusal: str, pod: JsonObject) -> Iterator[Reason]:

@@ -558,5 +558,22 @@ def test_of_very_many_names_the_likeliest_are_compared(
 
 
 def test_kind_with_one_name_for_one_and_many_is_proposed_once() -> None:
-    proposed = str(scope.no_kind("taints")).partition("do you mean ")[2].removesuffix("?")
+    proposed = str(scope.no_kind("endpiont")).partition("do you mean ")[2].removesuffix("?")
     assert proposed.split(" or ").count("endpoints") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "proposed"),
+    [
+        ("quotas", ["routes", "notes", "resourcequota"], []),
+        ("eval-jobs", ["web-logs", "eval-job"], ["eval-job"]),
+        ("gpu", ["cpu-node", "gpt"], ["gpt"]),
+        ("n3", ["n1", "worker"], ["n1"]),
+        ("resuorceclaim", ["resourceclaim", "lease"], ["resourceclaim"]),
+        ("pvc", ["vc", "service"], ["vc"]),
+    ],
+)
+def test_only_names_that_may_be_meant_are_proposed(
+    name: str, known: list[str], proposed: list[str]
+) -> None:
+    assert scope.alike(name, known) == proposed
