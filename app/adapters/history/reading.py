@@ -268,6 +268,8 @@ def object_record(
         missing.append(Loss.NO_UID)
     if not resource_version:
         missing.append(Loss.NO_RV)
+    if times.contradict_writes(tree):
+        missing.append(Loss.TIMES_CONTRADICT)
     time_quality = TimeQuality.EXACT
     if observed_at is None:
         observed_at = times.derive(tree)

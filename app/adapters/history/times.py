@@ -22,9 +22,8 @@ def deletion(tree: JsonView) -> Instant | None:
 
     That is its `deletionTimestamp` without the grace period.
     """
-    metadata = meta.metadata(tree)
-    ends = _parse(metadata.get("deletionTimestamp"))
-    grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
+    ends = _parse(meta.deletion_timestamp(tree))
+    grace = meta.deletion_grace(tree) or 0
     return None if ends is None else Instant(ends - grace * timestamps.SECOND)
 
 
@@ -41,6 +40,19 @@ def is_allocated_after(tree: JsonView, answered: Instant) -> bool:
     return allocated is not None and allocated > answered + CLOCK_SKEW
 
 
+def contradict_writes(tree: JsonView) -> bool:
+    """True if an object was created, or a claim allocated, after the last write that it shows.
+
+    A server dates the fields of each write, that of the creation included, with its clock. By more
+    than the clock skew, and the second that all these times are cut to.
+    """
+    written = _newest(_writes(tree))
+    if written is None:
+        return False
+    latest = written + CLOCK_SKEW + timestamps.SECOND
+    return any(made is not None and made > latest for made in (creation(tree), _allocated(tree)))
+
+
 def _allocated(tree: JsonView) -> Instant | None:
     allocation = json_tree.mapping(tree, "status", "allocation")
     return _parse(allocation.get("allocationTimestamp")) if allocation else None
@@ -52,11 +64,8 @@ def derive(tree: JsonView) -> Instant | None:
     Considered are creation, deletion (the time of the request: deletionTimestamp minus the grace
     period), managed fields, conditions, allocation, taints. Parity: history-formats.md 5.
     """
-    texts: list[str] = []
-    metadata = meta.metadata(tree)
-    _take(texts, metadata, "creationTimestamp")
-    for entry in json_tree.objects(metadata, "managedFields"):
-        _take(texts, entry, "time")
+    texts = _writes(tree)
+    _take(texts, meta.metadata(tree), "creationTimestamp")
     for condition in meta.condition_trees(tree):
         _take(texts, condition, "lastTransitionTime")
     _take(texts, json_tree.mapping(tree, "status", "allocation"), "allocationTimestamp")
@@ -76,6 +85,14 @@ def derive(tree: JsonView) -> Instant | None:
     if deleted is not None and _is_of_a_log(deleted):
         newest = deleted if newest is None else max(newest, deleted)
     return newest
+
+
+def _writes(tree: JsonView) -> list[str]:
+    """The times of the last write of each manager."""
+    texts: list[str] = []
+    for entry in json_tree.objects(meta.metadata(tree), "managedFields"):
+        _take(texts, entry, "time")
+    return texts
 
 
 def _newest(texts: list[str]) -> Instant | None:

@@ -431,7 +431,7 @@ def _termination(options: JsonView) -> TerminatingEffect:
     if not propagation and options.get("orphanDependents") is True:
         propagation = "Orphan"
     return TerminatingEffect(
-        grace_seconds=json_tree.integer(options, "gracePeriodSeconds"), propagation=propagation
+        grace_seconds=request_values.requested_grace(options), propagation=propagation
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from app.adapters.history.audit.event import AuditEvent
 from app.domain.values import api_groups, api_resources, json_tree, quantity, timestamps
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, meta, paths
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _WEBHOOK = "mutation.webhook.admission.k8s.io/"
@@ -38,6 +38,9 @@ _GRACE = "terminationGracePeriodSeconds"
 
 _GIVEN_GRACE = "deletionGracePeriodSeconds"
 _IN_QUERY = "gracePeriodSeconds="
+
+requested_grace = paths.integer("gracePeriodSeconds")
+"""The grace period that the options of a deletion give, if any."""
 
 _EVENTS = "events"
 _ITEM = "item"
@@ -73,17 +76,17 @@ def ended(event: AuditEvent, shown: JsonObject) -> str:
     A pod gets that of the request, else its own; without a node, and when it has finished, none. An
     earlier request may have given less, and none can give more. Parity: controllers.md 5.2.
     """
-    reference, given = event.object_ref, json_tree.integer(meta.metadata(shown), _GIVEN_GRACE)
+    reference, given = event.object_ref, meta.deletion_grace(shown)
     is_pod = reference is not None and reference.resource == "pods" and not reference.api_group
     options = event.request()
     if not (is_pod and given and isinstance(options, dict)) or _IN_QUERY in event.request_uri:
         return ""
-    asked = json_tree.integer(options, "gracePeriodSeconds")
-    if asked is None:
-        asked = json_tree.integer(meta.spec(shown), _GRACE)
+    period = requested_grace(options)
+    if period is None:
+        period = core.grace_period(shown)
     if not core.node_name(shown) or core.is_finished(shown):
-        asked = 0
-    longest = 1 if asked is not None and asked < 0 else asked
+        period = 0
+    longest = 1 if period is not None and period < 0 else period
     return f"metadata.{_GIVEN_GRACE}" if longest is not None and given > longest else ""
 
 

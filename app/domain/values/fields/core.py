@@ -13,6 +13,9 @@ FINISHED = frozenset(("Succeeded", "Failed"))
 node_name = paths.text("spec", "nodeName")
 """The node that a pod is bound to; empty while it waits for one."""
 
+grace_period = paths.integer("spec", "terminationGracePeriodSeconds")
+"""The seconds that a pod has to end, unless a deletion gives others."""
+
 nominated_node_name = paths.text("status", "nominatedNodeName")
 scheduler_name = paths.text("spec", "schedulerName")
 service_account_name = paths.text("spec", "serviceAccountName")

@@ -18,6 +18,9 @@ name = paths.text("metadata", "name")
 namespace = paths.text("metadata", "namespace")
 """The namespace of an object; empty for cluster-scoped kinds."""
 
+deletion_grace = paths.integer("metadata", "deletionGracePeriodSeconds")
+"""The seconds that an object which is being deleted has to end."""
+
 generate_name = paths.text("metadata", "generateName")
 
 uid = paths.typed(Uid, paths.text("metadata", "uid"))
