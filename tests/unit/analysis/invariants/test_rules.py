@@ -3091,6 +3091,35 @@ def test_each_operator_of_a_node_selector(chosen, labels, expected):
     assert nodes.selects(selector(chosen), "n", None) is None
 
 
+NAMED = {"key": "metadata.name", "operator": "In", "values": ["n"]}
+ZONED = requirement("In", "a")
+
+
+@pytest.mark.parametrize(
+    ("terms", "in_a", "unlabelled"),
+    [
+        ([], False, False),
+        ([{}], False, False),
+        ([{"matchFields": [NAMED]}], True, True),
+        ([{"matchFields": [NAMED], "matchExpressions": [ZONED]}], True, None),
+        ([{"matchExpressions": [ZONED]}], True, None),
+        ([{"matchExpressions": [ZONED, requirement("In", "b")]}], False, None),
+        ([{}, {"matchExpressions": [ZONED]}], True, None),
+        ([{"matchFields": [NAMED | {"values": ["m"]}]}], False, False),
+        ([{"matchFields": [NAMED | {"values": ["m"]}]}, {"matchFields": [NAMED]}], True, True),
+        ([{"matchFields": [NAMED | {"key": "metadata.uid"}]}], False, False),
+        ([{"matchFields": [NAMED | {"operator": "NotIn"}]}], False, False),
+    ],
+)
+def test_one_term_of_a_node_selector_is_enough_and_an_empty_one_selects_nothing(
+    terms, in_a, unlabelled
+):
+    """Parity: nodes are selected as NodeSelectorTerm describes; labels of a node may be unknown."""
+    chosen = {"nodeSelectorTerms": terms}
+    assert nodes.selects(chosen, "n", {"zone": "a"}) is in_a
+    assert nodes.selects(chosen, "n", None) is unlabelled
+
+
 TWICE = "device gpu.example.com/p/a is allocated 2 times"
 MESSAGES = [
     (
