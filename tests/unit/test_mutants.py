@@ -165,6 +165,13 @@ def test_a_test_that_fails_anyway_kills_nothing(told) -> None:
     assert all("anyway" not in row[3] for row in told[0])
 
 
+POLLING = """
+import time
+while True:
+    sum(range(50_000))
+    time.sleep(0.05)  # waits: for what does not come
+"""
+
 WAITING = """
 import math, subprocess, sys
 from tests.mutants import judging
@@ -184,10 +191,7 @@ with judging._forked(work, math.inf) as ended:
     [
         ("for _ in range(20_000_000): pass", "(0, {'code': '0'})"),
         ("import threading; threading.Event().wait()", "(9, None)"),
-        (
-            "import time\nwhile True: sum(range(50_000)); time.sleep(0.05)",
-            "(9, None)",
-        ),  # waits: polls
+        (POLLING, "(9, None)"),
     ],
     ids=["works", "waits for ever", "looks for ever"],
 )
