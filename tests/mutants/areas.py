@@ -210,6 +210,7 @@ AREAS = {
             f"{UNIT}/analysis/test_rivals.py",
             f"{UNIT}/analysis/test_turned_attempts.py",
             f"{UNIT}/analysis/test_turned_orders.py",
+            f"{UNIT}/analysis/test_whole_comparisons.py",
             "tests/acceptance/test_diff_command.py",
             "tests/api/test_comparisons.py",
             "tests/conformance/test_differences_of_recordings.py",
