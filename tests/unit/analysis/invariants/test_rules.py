@@ -3114,7 +3114,7 @@ ZONED = requirement("In", "a")
 def test_one_term_of_a_node_selector_is_enough_and_an_empty_one_selects_nothing(
     terms, in_a, unlabelled
 ):
-    """Parity: nodes are selected as NodeSelectorTerm describes; labels of a node may be unknown."""
+    """As the Kubernetes API defines NodeSelectorTerm; the labels of a node may be unknown."""
     chosen = {"nodeSelectorTerms": terms}
     assert nodes.selects(chosen, "n", {"zone": "a"}) is in_a
     assert nodes.selects(chosen, "n", None) is unlabelled

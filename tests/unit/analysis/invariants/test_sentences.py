@@ -15,8 +15,9 @@ def lines(story: Story) -> Iterator[str]:
     watch = InvariantWatch()
     watch.follow(story.events)
     for each in watch.violations():
-        doubt = f" ({each.doubt})" if each.doubt else ""
-        yield f"{each.kind.value} {each.rule}: {each.message}{doubt}"
+        shown = each.to_json()
+        doubt = f" ({shown['doubt']})" if shown["doubt"] else ""
+        yield f"{shown['kind']} {shown['rule']}: {shown['message']}{doubt}"
     for revision, evictors in sorted(watch.evictors.items()):
         for each in evictors:
             source = f"rule {each.rule}" if each.rule else f"slice {each.slice} of {each.driver}"
