@@ -421,6 +421,27 @@ def two_patches(story, priorities):
     return last
 
 
+def a_patch_without_priority_is_one_of_priority_zero(story):
+    two_patches(story, (None, 0))
+    return []
+
+
+def a_patch_of_no_priority_decides_over_one_below_zero(story):
+    two_patches(story, (None, -1))
+    return []
+
+
+def a_patch_that_says_it_was_made_earlier_decides(story):
+    story.publish("p", device("a", shared=True, capacity={"memory": "10"}))
+    story.allocate("x", result("p", "a", shareID="1", consumedCapacity={"memory": "6"}))
+    for amount, second in (("8", 5), ("5", 1)):
+        change = {"capacity": {f"{DRIVER}/memory": {"value": amount}}}
+        made = {"creationTimestamp": f"2026-01-01T00:00:0{second}Z"}
+        key = key_of("resourceslicepatches", f"to-{amount}")
+        begin = story.put(key, {"metadata": made, "spec": {"devices": change}}, after=1)
+    return [("consumed-within-capacity", "outside", "x", begin, None)]
+
+
 def a_patch_of_higher_priority_decides(story):
     begin = two_patches(story, (1, 2))
     return [("consumed-within-capacity", "outside", "x", begin, None)]
