@@ -59,6 +59,9 @@ _PARTS = ("namespace", "name", "object", "device", "node", "actor", "labels")
 """The parameters that select a part of a history by its objects or authors."""
 
 _COLUMNS = ("revision", "time", "resource", "namespace", "name", "actor", "text", "doubt")
+_WIDTH_MAX = 48
+"""The widest column of the table. Longer names are those of a few objects of every cluster."""
+
 _KUBE_SYSTEM = "system:serviceaccount:kube-system:"
 _FINDING = "Finding"
 """The kind of rows for findings.
@@ -301,6 +304,7 @@ def _print_here(
 class TimelinePrinter:
     """Prints rows as they arrive: a table whose column widths fit the first rows.
 
+    A cell of more than _WIDTH_MAX characters shifts the rest of its own line, and no other line.
     JSON is one document, or one line per row if the history is followed.
     """
 
@@ -355,7 +359,8 @@ class TimelinePrinter:
         cells = [self._cells(row) for row in rows]
         shown = [[title.upper() for title in self._titles], *cells] if is_first else cells
         if is_first:
-            self._widths = [max(len(line[i]) for line in shown) for i in range(len(self._titles))]
+            sizes = ([len(line[i]) for line in shown] for i in range(len(self._titles)))
+            self._widths = [max(size for size in each if size <= _WIDTH_MAX) for each in sizes]
         for line in shown:
             console.say(console.columns(line, self._widths))
 

@@ -1,5 +1,6 @@
 """Incidents whose cause `why` had and the first finding lacked, as strangers made them."""
 
+from tests.web.field_incidents import told_by_kubelet
 from tests.web.invented import Invented, ask, claim, node, pod, slice_of
 from tests.web.reported_incidents import lab, one
 
@@ -59,6 +60,31 @@ def gate_is_lifted_of_one_pod_only(new):
         ),
     )  # fmt: skip
 
+
+def words_of_the_kubelet_are_gone(new):
+    """A driver has left its node; the Event that said so has expired, and the pod waits on."""
+    driver = f"{new('d')}.test"
+    words = f"Failed to prepare dynamic resources: DRA driver {driver} is not registered"
+    said = told_by_kubelet(new, "job", "FailedPrepareDynamicResources", words)
+    return Invented(
+        about="job",
+        told=(rf"the kubelet of node n said, 14 times: FailedPrepareDynamicResources: {words}",
+              r"its Event was deleted at 2026-01-02T"),
+        off=("kubelet",),
+        steps=(
+            {"apply": lab(driver, one(driver))},
+            {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
+            {"wait": 5},
+            {"apply": [said]},
+            {"wait": 60},
+            {"delete": f"event/lab/{said['metadata']['name']}"},
+            {"wait": 5},
+        ),
+    )  # fmt: skip
+
+
+TOLD = (words_of_the_kubelet_are_gone,)
+"""Incidents whose words stand in `why` alone."""
 
 LEFT = (
     node_came_back_under_another_name,

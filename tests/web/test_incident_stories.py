@@ -22,6 +22,7 @@ from tests.web import (
     field_incidents,
     invented,
     later_incidents,
+    left_incidents,
     misplaced_incidents,
     mixed_incidents,
     more_incidents,
@@ -156,6 +157,7 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *withdrawn_incidents.WITHDRAWN,
         *stranger_incidents.STRANGERS,
         *stranger_incidents.TOLD,
+        *left_incidents.TOLD,
     ],
     ids=lambda make: make.__name__,
 )
@@ -255,6 +257,7 @@ TOLD_OF_PODS = [
     *withdrawn_incidents.WITHDRAWN,
     *stranger_incidents.STRANGERS,
     *stranger_incidents.TOLD,
+    *left_incidents.TOLD,
 ]
 
 

@@ -7,7 +7,7 @@ meant for its taint, or the nodes for which devices were published that no node 
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 from app.analysis import scheduler_messages
 from app.analysis.explain import lives, sources, stuck, waits
@@ -140,7 +140,7 @@ def useless_holders(views: LiveViews, holders: Iterable[str]) -> Iterator[Reason
     """
     groups: dict[str, list[ObjectKey]] = {}
     ending: dict[ObjectKey, Reason] = {}
-    said = cache(partial(lives.warnings, views.objects))
+    said = cache(lambda place: lives.warnings(views.objects.unusual_events(place)))
     for holder in list(holders)[:HOLDERS_MAX]:
         namespace, _, name = holder.rpartition("/")
         key = claim_key(namespace, name)

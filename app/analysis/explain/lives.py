@@ -4,7 +4,7 @@ For pods also what their termination waits for, and what keeps a pod with a node
 Events are those of the object, newest first.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +19,6 @@ from app.domain.values import api_resources, condition_types, counts, timestamps
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
-from projections.objects import ObjectsProjection
 
 _KUBELET = "kubelet"
 
@@ -161,12 +160,16 @@ def of_pod(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletWarning:
-    """A warning of a kubelet about a pod: an Event object, and the event of the log that has it."""
+    """A warning of a kubelet about a pod: an Event object, and the event of the log that has it.
+
+    `gone` is when the Event was deleted; it is empty while the Event exists.
+    """
 
     event: Event
     reason: str
     message: str
     count: int
+    gone: str = ""
 
     @property
     def text(self) -> str:
@@ -195,14 +198,14 @@ def is_initialising(tree: JsonView) -> bool:
     return runs and meta.phase(tree) == "Pending" and not [*waiting_containers(tree)]
 
 
-def warnings(objects: ObjectsProjection, namespace: str = "") -> dict[str, KubeletWarning]:
-    """The newest warning of a kubelet about each pod, by uid and by namespace and name.
+def warnings(events: Iterable[Event]) -> dict[str, KubeletWarning]:
+    """The newest warning of a kubelet, among Event objects, about each pod: by uid or by name.
 
     An Event without a uid counts for the pod of its name. One that names no component is of a
     kubelet if only kubelets give its reason.
     """
     newest: dict[str, KubeletWarning] = {}
-    for event in objects.unusual_events(namespace or None):
+    for event in events:
         event_object = core.event_object(event.object)
         by = {
             event_object.source.component,
@@ -266,7 +269,8 @@ def warning_reason(warning: KubeletWarning, tree: JsonView) -> Reason:
     """The warning of the kubelet of a pod's node about the pod."""
     times = f", {warning.count} times" if warning.count > 1 else ""
     return Reason(
-        text=f"the kubelet of node {core.node_name(tree)} said{times}: {warning.text}",
+        text=f"the kubelet of node {core.node_name(tree)} said{times}: {warning.text}"
+        + (f"; its Event was deleted at {warning.gone}" if warning.gone else ""),
         revision=warning.event.revision,
         about=warning.event.key,
         is_kept=True,

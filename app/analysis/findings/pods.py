@@ -289,7 +289,8 @@ def unstarted(
     ]
     if not starting:
         return
-    warnings = lives.warnings(views.objects, namespace) if causes.reads_events else {}
+    events = views.objects.unusual_events(namespace or None) if causes.reads_events else ()
+    warnings = lives.warnings(events)
     groups: dict[tuple[str, str, str], list[tuple[ObjectKey, Revision, str]]] = {}
     for key, event in starting:
         state = "runs no more" if lives.is_failing(event.object) else "did not start"
@@ -345,7 +346,7 @@ def overdue(
     views: LiveViews, causes: PodCauses, now: Instant, namespace: str = ""
 ) -> Iterator[Finding]:
     """Pods that are still there after their grace period, by what they wait for."""
-    warnings = cache(lambda: lives.warnings(views.objects, namespace))
+    warnings = cache(lambda: lives.warnings(views.objects.unusual_events(namespace or None)))
     groups: dict[str, list[tuple[ObjectKey, Revision]]] = {}
     for key in views.objects.keys(*api_resources.PODS, namespace or None):
         event = views.objects.event(key)

@@ -269,7 +269,7 @@ class Explainer:
         if events := [event for event in events if evidence.sight.sees(event)]:
             return _requested(events)
         if key[:2] == api_resources.PODS and evidence.sight.reads_events:
-            warnings = lives.warnings(evidence.views.objects, key.namespace)
+            warnings = lives.warnings(evidence.views.objects.unusual_events(key.namespace or None))
             warning = warnings.get(f"{key.namespace}/{key.name}")
             if warning is not None:
                 return f"; only Events about it were recorded; the kubelet said: {warning.text}"

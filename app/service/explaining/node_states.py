@@ -1,10 +1,13 @@
-"""The node of a pod that does not run there: whether it is not ready, or was rebooted."""
+"""The node of a pod that does not run there: its state, its reboots, what its kubelet said."""
 
+from dataclasses import replace
 from functools import partial
 
 from app.analysis.explain import choices, lives, sources
+from app.analysis.explain.lives import KubeletWarning
 from app.analysis.explain.reasons import Reason
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.event import KeyFilter
 from app.domain.values import api_resources, event_reasons, timestamps
 from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -42,6 +45,31 @@ async def reboots(evidence: ExplainedMoment, pod: ObjectKey, tree: JsonObject) -
     said = f"node {key.name} was rebooted while the pod was there"
     text = f"{said}: its bootID changed, {sources.by(since)}"
     return [Reason(text=text, revision=since.revision, about=key, is_kept=True)]
+
+
+async def expired_warning(
+    evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject
+) -> KubeletWarning | None:
+    """The last warning of a kubelet about a pod in Events that are gone; None if there is none."""
+    if not evidence.sight.reads_events:
+        return None
+    objects, last = evidence.views.objects, evidence.views.revision
+    wanted = KeyFilter(*api_resources.EVENTS, namespace=key.namespace, about=key.name)
+    limit = evidence.bounds.places_max
+    keys = await evidence.log.keys(evidence.info.id, wanted, until=last, limit=limit)
+    said: list[Event] = []
+    ended: dict[ObjectKey, Instant] = {}
+    for place in keys:
+        if objects.event(place) is not None or not evidence.sight.sees_key(place):
+            continue
+        states = await evidence.changes(place)
+        if len(states) > 1 and states[0].type is EventType.OBJECT_DELETED:
+            said.append(states[1])
+            ended[place] = states[0].stamp.time
+    warning = lives.warning_about(lives.warnings(said), tree)
+    if warning is None:
+        return None
+    return replace(warning, gone=sources.when(ended[warning.event.key]))
 
 
 def _announced(evidence: ExplainedMoment, pod: JsonObject, placed: Event | None) -> list[Reason]:

@@ -253,11 +253,12 @@ async def _held_up(evidence: ExplainedMoment, key: ObjectKey, tree: JsonObject) 
         return []
     warnings: Mapping[str, lives.KubeletWarning] = {}
     if evidence.sight.reads_events:
-        warnings = lives.warnings(evidence.views.objects, meta.namespace(tree))
+        warnings = lives.warnings(evidence.views.objects.unusual_events(meta.namespace(tree)))
     if is_ending:
         warning = lives.warning_of_end(warnings, tree)
         return [] if warning is None else [await _warning_reason(evidence, warning, tree)]
     warning = lives.warning_about(warnings, tree)
+    warning = warning or await node_states.expired_warning(evidence, key, tree)
     reasons = [*lives.held_up(warning, tree)]
     requests = await evidence.observed(key)
     if warning is None:

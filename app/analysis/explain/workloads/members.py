@@ -70,7 +70,8 @@ def groups(
         if tree is None:
             continue
         if warnings is None:
-            warnings = lives.warnings(views.objects, key.namespace) if reads_events else {}
+            events = views.objects.unusual_events(key.namespace) if reads_events else ()
+            warnings = lives.warnings(events)
         states.setdefault(_state(views, tree, unasked, warnings, now, newest), []).append(key)
     ordered = sorted(states.items(), key=lambda one: (not one[0][0], one[0][1]))
     return [

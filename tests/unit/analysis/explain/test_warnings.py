@@ -33,7 +33,7 @@ def test_event_without_a_component_is_a_kubelets_if_only_kubelets_say_so(reason,
     objects = ObjectsProjection(tells_changes=False)
     for event in cluster.line.events:
         objects.fold(event)
-    assert bool(lives.warnings(objects)) is said
+    assert bool(lives.warnings(objects.unusual_events())) is said
 
 
 def test_only_warnings_are_decoded():
@@ -44,7 +44,7 @@ def test_only_warnings_are_decoded():
     objects = ObjectsProjection(tells_changes=False)
     for event in cluster.line.events:
         objects.fold(event.undecoded())
-    warnings = lives.warnings(objects)
+    warnings = lives.warnings(objects.unusual_events())
     assert {key: one.message for key, one in warnings.items()} == {"default/job": "restarting"}
     decoded = [
         event.key.name for event in objects.events(*api_resources.EVENTS) if event.tree is not None
