@@ -300,3 +300,54 @@ def hidden_reasons(page):
         ".reasons .reason", "all => all.filter(one => !one.checkVisibility({"
         "contentVisibilityAuto: true})).map(one => one.textContent)"
     )  # fmt: skip
+
+
+COVERED = """
+() => [...document.querySelectorAll('.reasons details[open] > summary, .reasons details > summary')]
+  .filter(one => one.nextElementSibling.matches('.sources')).flatMap(one => {
+    const texts = document.createRange(); texts.selectNodeContents(one);
+    const links = [...one.nextElementSibling.querySelectorAll('a')];
+    return [...texts.getClientRects()].flatMap(a => links.flatMap(link => {
+      const b = link.getBoundingClientRect();
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      return wide > 1 && high > 1 ? [one.textContent] : [];
+    }));
+  })
+"""
+"""The sentences of reasons that a link beside them lies over."""
+
+
+@draws.in_turn("ways")
+def test_links_beside_a_reason_do_not_lie_over_it():
+    """The sentence about the unfinished pool is long, has reasons below it, and two links."""
+    wanted = [claim("want", "lab", ask("gpu")), pod("job", "lab", claim="want")]
+    unfinished = slice_of("part", "gpu.test", "n", [{"name": "x"}], of=3, nodeName="n")
+    lab = [space("lab"), class_of("gpu", "gpu.test"), node("n"), unfinished]
+    steps = ({"apply": lab}, {"apply": wanted}, {"wait": 5})
+    made = Invented(told=(), steps=steps)
+    with browsing(store=anyio.run(stored, made.incident())) as opened:
+        for width in (390, 800, 900, 1440):
+            with opened.page(viewport={"width": width, "height": 900}) as page:
+                page.goto(f"{opened.url}/ui/h/default/why?kind=pod&namespace=lab&name=job")
+                assert page.locator(".reasons details > .sources a").count()
+                assert page.evaluate(COVERED) == [], width
+
+
+@draws.in_turn("ways")
+def test_labels_of_narrow_tables_stand_beside_their_values(story):
+    """On a narrow screen each row is a list of labels and values; an empty value has no label."""
+    gaps = """
+    () => [...document.querySelectorAll('.stack tbody td')].map(one => {
+      const text = document.createRange();
+      text.selectNodeContents(one);
+      return [one.dataset.label, text.toString().trim(), one.matches('.empty'),
+              getComputedStyle(one.parentElement).alignItems];
+    })
+    """
+    with story.page(viewport={"width": 390, "height": 900}) as page:
+        page.goto(f"{story.url}/ui/h/default/capacity")
+        cells = page.evaluate(gaps)
+    assert cells
+    assert [label for label, text, is_hidden, _ in cells if not text and not is_hidden] == []
+    assert {aligned for *_, aligned in cells} == {"baseline"}
