@@ -15,6 +15,9 @@ from app.analysis.replay.traces import Step, Trace
 from app.analysis.replay.writers import short_name
 
 _SCHEDULER = short_name(SCHEDULER)
+_NOBODY = ""
+"""The writer of each Event of a watch stream, which names none."""
+
 LOST_REPORT = "an Event may be lost: clients send Events at best effort, and nothing rests on them"
 
 
@@ -31,7 +34,12 @@ def lost_report(sides: Sides, recorded: Trace, again: Trace) -> str:
     ):
         return ""
     known = {sort for steps in recorded.said.values() for step in steps for sort in _sorts(step)}
-    missing = {sort for step in sides.only_again for sort in _sorts(step)} - known
+    missing = {
+        (writer, reason)
+        for step in sides.only_again
+        for writer, reason in _sorts(step)
+        if known.isdisjoint(((writer, reason), (_NOBODY, reason)))
+    }
     others = (steps for uid, steps in again.said.items() if uid != sides.uid)
     made = {sort for steps in others for step in steps for sort in _sorts(step)}
     return LOST_REPORT if missing.isdisjoint(made) else ""
@@ -40,7 +48,7 @@ def lost_report(sides: Sides, recorded: Trace, again: Trace) -> str:
 def _reports(scheduler: str | None, recorded: Trace) -> bool:
     """Whether the recording has any Event of the scheduler of this name."""
     return any(
-        step.writer == _SCHEDULER
+        step.writer in (_SCHEDULER, _NOBODY)
         for uid, steps in recorded.said.items()
         if recorded.schedulers.get(uid) == scheduler
         for step in steps

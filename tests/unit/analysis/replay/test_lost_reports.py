@@ -14,7 +14,7 @@ POD, OTHER = "pod", "another pod"
 BOUND, FAILED = "Scheduled", "FailedScheduling"
 
 
-def trace(reports):
+def trace(reports, writer="scheduler"):
     made = Trace()
     for number, (uid, reason, note) in enumerate(reports, 1):
         made.keys[uid] = ObjectKey("", "pods", "default", uid)
@@ -23,7 +23,7 @@ def trace(reports):
             Step(
                 revision=number,
                 time=Instant(number),
-                writer="scheduler",
+                writer=writer,
                 key=KEY,
                 uid=f"e{number}",
                 facts=(fact,),
@@ -77,3 +77,10 @@ def test_scheduler_that_reports_nothing_under_a_name_loses_no_report(name, is_lo
     recorded.schedulers.update({OTHER: "default-scheduler", POD: name})
     sides = compare(recorded, again).different[Aspect.SAID, POD, ""]
     assert bool(lost_report(sides, recorded, again)) is is_lost
+
+
+def test_report_of_a_stream_that_names_no_writers_may_be_lost():
+    recorded, again = trace(ELSEWHERE, writer=""), trace([*ELSEWHERE, C])
+    sides = compare(recorded, again).different[Aspect.SAID, POD, ""]
+    assert lost_report(sides, recorded, again)
+    assert not lost_report(sides, trace(ELSEWHERE[1:], writer=""), again)
