@@ -157,7 +157,9 @@ def copies_of(answer):
     return [
         fact
         for one in answer["items"]
-        for fact in (one["subject"], str(one["count"]), one["limit"]["text"])
+        # What preemption came to is in JSON alone: nobody is evicted for the next copy.
+        for said in [re.split(r"[.,]? (?:no new claims|preemption:)", one["limit"]["text"])[0]]
+        for fact in (one["subject"], str(one["count"]), said)
     ]
 
 
