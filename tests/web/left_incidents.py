@@ -76,7 +76,7 @@ def words_of_the_kubelet_are_gone(new):
             {"apply": [claim("want", "lab", ask("c")), pod("job", "lab", claim="want")]},
             {"wait": 5},
             {"apply": [said]},
-            {"wait": 60},
+            {"wait": 3600},
             {"delete": f"event/lab/{said['metadata']['name']}"},
             {"wait": 5},
         ),

@@ -157,7 +157,6 @@ async def test_cause_is_three_clicks_from_the_landing_page(name):
         *withdrawn_incidents.WITHDRAWN,
         *stranger_incidents.STRANGERS,
         *stranger_incidents.TOLD,
-        *left_incidents.TOLD,
     ],
     ids=lambda make: make.__name__,
 )
