@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from app.adapters.history import documents, json_text, kinds
+from app.adapters.history.formats.repeated_lines import RepeatedLines
 from app.adapters.history.limits import BoundReached
 from app.adapters.history.reading import Notes, object_record
 from app.adapters.history.unpacking import ByteSource
@@ -28,7 +29,6 @@ TypeName: TypeAlias = tuple[str, str]
 """Group and resource."""
 
 
-_DOUBLED = "lines that repeat the one before them are left out, and are not taken for a new list"
 _TABLES = "the stream holds tables, not objects"
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
@@ -126,10 +126,10 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
     types: dict[TypeName, list[TypeSummary]] = {}
     runs: dict[TypeName, list[_Run]] = {}
     is_expired, skipped = False, set[str]()
-    before: tuple[str, ObjectKey, str, str] | None = None
-    for position, kind, item in _identities(source, notes, skipped):
+    repeated = RepeatedLines(source.name)
+    for position, kind, item, content in _identities(source, notes, skipped):
         if kind == "ERROR":
-            before = None
+            repeated.forget_line()
             is_expired = item.code == HTTPStatus.GONE and len(types) == 1
             for *_, latest in runs.values():
                 latest.ended = True
@@ -156,12 +156,9 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
             skipped.add(position)
             notes.refuse(problem)
             continue
-        same, before = before, (kind, key, item.metadata.uid, item.metadata.resource_version)
-        if kind == "ADDED" and same == before and item.metadata.resource_version:
-            # It is a doubled line, or a list that shows this object alone; deliveries that repeat a
-            # line are common. Of a longer list that begins with it the next object is known, too.
+        identity = item.metadata.uid, item.metadata.resource_version
+        if repeated.repeats(kind, key, identity, content, position, notes):
             skipped.add(position)
-            notes.add_alike(_DOUBLED, f"{source.name}:{position}")
             continue
         if kind != "ADDED" or (run.recent and key <= run.recent[-1].key):
             run.recent.clear()
@@ -179,7 +176,7 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
         if kind == "DELETED":
             summary.final.pop(key, None)
         else:
-            summary.final[key] = (item.metadata.uid, item.metadata.resource_version)
+            summary.final[key] = identity
         if version > summary.last:
             summary.last, summary.last_version = version, item.metadata.resource_version
     for name, summaries in types.items():
@@ -424,17 +421,20 @@ def _key(kind: str, item: _Object, place: str) -> ObjectKey:
 
 def _identities(
     source: ByteSource, notes: Notes, skipped: set[str]
-) -> Iterator[tuple[str, str, _Object]]:
-    """The identity of each event; those that cannot be read are refused, and added to `skipped`."""
+) -> Iterator[tuple[str, str, _Object, int]]:
+    """The identity of each event, and a number that events of equal content have.
+
+    Those that cannot be read are refused, and added to `skipped`.
+    """
     for position, content in _contents(source, notes):
         place = f"{source.name}:{position}"
         try:
             if isinstance(content, bytes):
                 event = _event_decoder.decode(content)
-                yield position, event.type, event.object
+                yield position, event.type, event.object, hash(content)
             else:
                 kind, tree = _parts(content, place)
-                yield position, kind, msgspec.convert(tree, _Object)
+                yield position, kind, msgspec.convert(tree, _Object), hash(repr(content))
         except (msgspec.DecodeError, RecursionError) as problem:
             skipped.add(position)
             notes.refuse(
