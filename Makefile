@@ -68,7 +68,7 @@ fuzz: install ## Run each fuzzer with FUZZ_SEED
 # The folders with tests that draw their cases, or take a part of them with each run.
 DRAWN := acceptance adversary api architecture/test_light_commands.py \
 	architecture/test_struct_replacement.py conformance contracts crash fuzz \
-	properties recording scenarios simulation truth unit/adapters/test_second_opinion.py unit/analysis \
+	plane properties recording scenarios simulation truth unit/adapters/test_second_opinion.py unit/analysis \
 	unit/cel/test_bounds.py unit/cel/test_oracles.py unit/controllers/test_eviction_inventory.py \
 	unit/controllers/test_quotas.py unit/controllers/test_scheduling.py \
 	unit/controllers/test_scheduling_together.py \

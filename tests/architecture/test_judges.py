@@ -106,6 +106,8 @@ JUDGES = {
     "tests/truth/attempts.py": ("tests.truth.answers", "tests.truth.courses"),
     # Whether `why` says truly which quota refuses a claim.
     "tests/truth/quotas/model.py": ("tests.truth.facts",),
+    # Whether logs of a control plane that is not ours are accused only where it did wrong.
+    "tests/plane": ("tests.plane", "tests.command_line", "tests.draws"),
     # Whether the log of a story with kills is whole, and nothing in it was done twice.
     "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }

@@ -268,6 +268,7 @@ def test_every_test_folder_answers_a_known_question() -> None:
         "worlds",
         "recording",
         "adversary",
+        "plane",
         "truth",
     }
     folders = {

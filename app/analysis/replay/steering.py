@@ -77,12 +77,11 @@ class SteeredPace:
         self._finished: set[tuple[str, ...]] = set()
         self._looked_at: set[tuple[str, ...]] = set()
         self._finalized, self._handed_over = set[ObjectKey](), set[ObjectKey]()
-        self._begun = Instant(0)
+        self._begun, self._let_through = Instant(0), ""
         self._namespaces: dict[str, str] = {}
-        self._let_through = ""
         self._looked: dict[tuple[str, tuple[str, ...]], tuple[Instant, Instant]] = {}
         self._last_due: dict[tuple[str, tuple[str, ...]], Instant] = {}
-        self.claims_cache = CacheOfClaims(variant)
+        self.claims_cache = CacheOfClaims(variant, recorded.later_act)
         self.prompt: Set[object] = frozenset()
         self.busy_until: Mapping[str, Instant] = {}
         self.run = PacedRun()
@@ -398,7 +397,8 @@ class SteeredPace:
                 pod = ObjectKey("", "pods", key[0], key[1])
                 if pod in variant.unsynced:
                     return self._after_others(queue, key, now)
-                return self._unless_imposed(CLAIMS, pod)
+                failed = self.claims_cache.failed_look((key[0], key[1]), now)
+                return self._unless_imposed(CLAIMS, pod) if failed is None else failed
             case "claims":
                 claim = ObjectKey(api_groups.RESOURCE, "resourceclaims", key[0], key[1])
                 return self._of_claim(claim, key, now)

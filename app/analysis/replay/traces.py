@@ -84,8 +84,9 @@ class Trace:
     `removed_within` the first and last one for those whose removal has no time, `nodes_within` the
     last one, by uid and instant, for writes about nodes without a time, `replicas` the pods of
     replica controllers, `users` the pods for which a claim was ever reserved, `schedulers` the
-    names of those of pods, `kept` the objects at the end. `due` has, by uid and instant, when steps
-    near the end of a run were due, `ready` when they could be made, attempts among them.
+    names of those of pods, `templates` the instants at which templates of claims were made, `kept`
+    the objects at the end. `due` has, by uid and instant, when steps near the end of a run were
+    due, `ready` when they could be made, attempts among them.
     `ends` has the first and last instants at which namespaces of a name may have begun to end, the
     first one for acts of a source that is as exact, `ended` the instants of the
     namespaces that are ending, `crossing` the revisions of Events that were stored afterwards and
@@ -118,6 +119,7 @@ class Trace:
     other_writers: set[str] = field(default_factory=set)
     replicas: set[str] = field(default_factory=set)
     schedulers: dict[str, str] = field(default_factory=dict)
+    templates: dict[ObjectKey, list[Instant]] = field(default_factory=lambda: defaultdict(list))
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
     ready: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
@@ -244,6 +246,11 @@ class Trace:
             elif event.key.name not in self.ended:
                 self.ended[event.key.name] = event.stamp.time
                 self.ends[event.key.name].append(_span(event, known or event.stamp.time))
+        elif (
+            event.type is EventType.OBJECT_CREATED
+            and event.key[:2] == api_resources.RESOURCE_CLAIM_TEMPLATES
+        ):
+            self.templates[event.key].append(event.stamp.time)
         elif event.key.resource == "resourceclaims":
             if meta.deletion_timestamp(event.object):
                 self.marked.setdefault(uid, event.stamp.time)

@@ -5,16 +5,22 @@ order of two acts about one object, or the instant of an attempt. A variant does
 outcome; a run does, and only an outcome equal to the recorded one proves the hypothesis.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from app.analysis.replay.acts import Act
+from app.analysis.replay.traces import is_event_object
 from app.domain.log import Event, ObjectKey
 from app.domain.values.fields import core
 from app.domain.values.identifiers import NamespacedName
 from app.domain.values.timestamps import Instant
 
+_QUEUE = "claims/pods"
+"""The queue of the pods that the claim controller looks at."""
+
 PodUid: TypeAlias = str
+LaterAct: TypeAlias = Callable[[tuple[str, tuple[str, ...]], Instant], Act | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +180,15 @@ class Variant:
         return bool(late or self.unanswered or self.unreported)
 
 
-class CacheOfClaims:
-    """The `ClaimsCache` of a run."""
+def _no_act(_place: object, _after: Instant) -> Act | None:
+    return None
 
-    def __init__(self, variant: Variant) -> None:
+
+class CacheOfClaims:
+    """The `ClaimsCache` of a run; `later_act` is that of the recorded pace."""
+
+    def __init__(self, variant: Variant, later_act: LaterAct = _no_act) -> None:
+        self._later_act = later_act
         self.tells_looks = variant.resyncs
         self._seen_late = variant.seen_late
         self._templates = {
@@ -190,5 +201,33 @@ class CacheOfClaims:
         return event.key in self._seen_late or (self.tells_looks and core.is_finished(event.object))
 
     def template_seen(self, template: ObjectKey, pod: NamespacedName) -> Instant | None:
-        """The instant from which the variant lets the controller see a template for a pod."""
-        return self._templates.get((template, pod))
+        """The instant from which the variant lets the controller see a template for a pod.
+
+        It saw the template when it asked for the claim, which is before the claim is there.
+        """
+        made = self._templates.get((template, pod))
+        return None if made is None else self._asked(pod, made)
+
+    def failed_look(self, pod: NamespacedName, now: Instant) -> Instant | None:
+        """The instant of a look at a pod whose template the controller did not see yet.
+
+        Its report is sent beside the next look, and may be stored after what that one made.
+        """
+        for (_, place), made in self._templates.items():
+            if place == pod:
+                failed = self._reported(pod, made)
+                return failed if failed is not None and now <= failed else None
+        return None
+
+    def _asked(self, pod: NamespacedName, made: Instant) -> Instant:
+        act = self._later_act((_QUEUE, pod), Instant(made - 1))
+        return act.requested if act is not None and act.known == made else made
+
+    def _reported(self, pod: NamespacedName, made: Instant) -> Instant | None:
+        """The request for the first report, if it came before that for what was made."""
+        at = Instant(0)
+        while (act := self._later_act((_QUEUE, pod), at)) is not None:
+            if is_event_object(act.event.key):
+                return act.requested if act.requested < self._asked(pod, made) else None
+            at = act.known
+        return None

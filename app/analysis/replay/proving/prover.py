@@ -18,7 +18,7 @@ from app.analysis.replay import classes
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
-from app.analysis.replay.hypotheses.proposals import Proposals
+from app.analysis.replay.hypotheses import proposals, removals
 from app.analysis.replay.proving import together
 from app.analysis.replay.proving.budget import Budget, Exhausted
 from app.analysis.replay.proving.evidence import Evidence, Switched
@@ -55,15 +55,14 @@ class Prover:
         budget: Budget,
     ) -> None:
         self._recorded, self._end = recorded, end
-        self._evidence = evidence
-        self._races = races
+        self._evidence, self._races = evidence, races
         self._run = run
         self._compare = compare
         self._variant = variant
         self.budget = budget
         self._sought: Sought | None = None
         by_time, processes = evidence.paired_by_time, (evidence.scheduler, evidence.manager)
-        self._proposals = Proposals(recorded, by_time, evidence.waits, *processes)
+        self._proposals = proposals.Proposals(recorded, by_time, evidence.waits, *processes)
         self._doubting = Doubting.of(
             recorded=recorded,
             end=end.at,
@@ -193,8 +192,9 @@ class Prover:
         """The judgement of a difference that no hypothesis explains."""
         unsure = self._doubting.reason(sides, self._again)
         reason = DifferenceClass.NOT_COMPARABLE if unsure else DifferenceClass.UNEXPLAINED
-        impossible = self._doubting.impossibility(sides, self._again)
-        return Judgement(reason=reason, detail=unsure or impossible or detail)
+        text = unsure or self._doubting.impossibility(sides, self._again) or detail
+        judgement = Judgement(reason=reason, detail=text)
+        return removals.shown_race(sides, self._recorded) or judgement
 
     def _pass_over_lacking(self) -> None:
         """Settles all differences if kinds that every decision needs are missing."""

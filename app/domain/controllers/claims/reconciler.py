@@ -424,6 +424,7 @@ class ClaimsReconciler:
                 place = (pod.namespace, pod.name)
                 until = self._cache.lacks_until(place, entry.template, now)
                 if until is not None:
+                    self._pod_queue.add_at(place, until)  # the template wakes the pod
                     return pod_sync.lacks_template(entry)
         return step
 

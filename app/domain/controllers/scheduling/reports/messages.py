@@ -95,6 +95,11 @@ def assigned(namespace: str, name: str, node: str) -> str:
     return f"Successfully assigned {namespace}/{name} to {node}"
 
 
+def binding_in_vain(name: str) -> str:
+    """The message of an attempt whose pod was gone when it was to be bound."""
+    return f'running Bind plugin "DefaultBinder": pods "{name}" not found'
+
+
 def prebind_error(summary: JsonView, problem: str) -> str:
     """The message of an attempt whose claims could not be written, from its decision's summary.
 
