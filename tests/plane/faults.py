@@ -214,20 +214,6 @@ def changed_claim(once, old):
     return create
 
 
-@fault(Evictor, "_eviction")
-def early_eviction(once, old):
-    """An eviction five seconds before its time."""
-
-    def eviction(self, claim):
-        made = old(self, claim)
-        is_later = made and made[0] > self.sim.now + 6 * SECOND
-        if made and (once.names == (key_of(claim)[1],) or (is_later and once(key_of(claim)[1]))):
-            return made[0] - 5 * SECOND, made[1]
-        return made
-
-    return eviction
-
-
 @fault(Evictor, "_judge")
 def no_eviction(once, old):
     """A pod that is never evicted."""

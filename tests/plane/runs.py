@@ -12,6 +12,7 @@ KINDS = {
     "binding": {"binding": True},
     "servers": {"servers": 2},
     "restarts": {"restarts": ("scheduler", "manager")},
+    "late": {"lag": 120},
     "slow": {"think": 8, "think_max": 60},
     "skew": {"servers": 2, "skew": 20_000},
 }

@@ -20,11 +20,11 @@ class World:
         rng = self.rng = sim.rng
         self.options = options
         fast = rng.choice((1, 3, 10, 25))
-        slow = rng.choice((2, 10, 40, 120))
+        lag = rng.choice((2, 10, 40, 40))  # recorded acts follow their causes after 3 to 50 ms
         self.server = Server(
             sim, servers=options.get("servers", 1), api=(1, fast, 200), skew=options.get("skew", 0)
         )
-        self.spread = (0.5, slow, 500)
+        self.spread = (0.5, options.get("lag", lag), 500)
         options.setdefault("think", rng.choice((0.3, 0.6, 1.2)))
         options.setdefault("think_max", 4)
         self.life = Life()
@@ -631,6 +631,8 @@ class World:
     def mark_cordoned(self, name):
         """The node controller taints a node that is unschedulable."""
         yield self.rng.randint(5, 300) * MS
+        while not self.manager.life.alive:  # it is a part of that process
+            yield 200 * MS
         key = "node.kubernetes.io/unschedulable"
         made = {"key": key, "effect": "NoSchedule", "timeAdded": self.sim.seconds()}
         live = self.server.get("Node", ("", name))

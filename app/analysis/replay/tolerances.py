@@ -145,6 +145,12 @@ class Tolerances:
         "a process that wrote nothing for so long may have been replaced by another one",
         "leaseDuration of the leader election, less the retryPeriod in which it is renewed",
     )
+    remembered: int = _row(
+        3600 * SECOND,
+        "µs",
+        "a process of the claim controller knows for so long which claim it made for a pod",
+        "presumed from recordings without a third claim; controllers.md C22",
+    )
     times_slower: int = _row(
         2,
         "times",

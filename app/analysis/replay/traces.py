@@ -84,9 +84,10 @@ class Trace:
     `removed_within` the first and last one for those whose removal has no time, `nodes_within` the
     last one, by uid and instant, for writes about nodes without a time, `replicas` the pods of
     replica controllers, `users` the pods for which a claim was ever reserved, `schedulers` the
-    names of those of pods, `templates` the instants at which templates of claims were made, `kept`
-    the objects at the end. `due` has, by uid and instant, when steps near the end of a run were
-    due, `ready` when they could be made, attempts among them.
+    names of those of pods, `priorities` their priorities, `templates` the instants at which
+    templates of claims were made, `kept` the objects at the end. `due` has, by uid and
+    instant, when steps near the end of a run were due, `ready` when they could be made, attempts
+    among them.
     `ends` has the first and last instants at which namespaces of a name may have begun to end, the
     first one for acts of a source that is as exact, `ended` the instants of the
     namespaces that are ending, `crossing` the revisions of Events that were stored afterwards and
@@ -119,6 +120,7 @@ class Trace:
     other_writers: set[str] = field(default_factory=set)
     replicas: set[str] = field(default_factory=set)
     schedulers: dict[str, str] = field(default_factory=dict)
+    priorities: dict[str, int] = field(default_factory=dict)
     templates: dict[ObjectKey, list[Instant]] = field(default_factory=lambda: defaultdict(list))
     users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     due: dict[tuple[str, Instant], Instant] = field(default_factory=dict)
@@ -235,6 +237,7 @@ class Trace:
             self.kept[uid] = event.object
         if event.key.resource == "pods":
             self.schedulers.setdefault(uid, core.scheduler_name(event.object))
+            self.priorities.setdefault(uid, core.priority(event.object) or 0)
             if core.is_finished(event.object):
                 self.finished.setdefault(uid, event.stamp.time)
             for owner in meta.owners(event.object):

@@ -13,7 +13,7 @@ from app.analysis.replay.acts import Act
 from app.analysis.replay.traces import is_event_object
 from app.domain.log import Event, ObjectKey
 from app.domain.values.fields import core
-from app.domain.values.identifiers import NamespacedName
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.timestamps import Instant
 
 _QUEUE = "claims/pods"
@@ -117,6 +117,8 @@ class Variant:
     - `unsynced`: pods that the claim controller does not sync, and rules that their controller does
       not look at.
     - `seen_late`: pods whose end the claim controller sees a while later.
+    - `remade`: finished pods, each with the number of claims that its entries got from several
+      processes of the claim controller.
     - `templates_seen`: templates, each with a pod and the instant from which the claim controller
       sees it when it looks at that pod.
     - `uncollected`: pods that the pod garbage collector does not remove.
@@ -163,6 +165,7 @@ class Variant:
     removed_soon: frozenset[str] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
     seen_late: frozenset[ObjectKey] = frozenset()
+    remade: frozenset[tuple[PodUid, int]] = frozenset()
     templates_seen: frozenset[tuple[ObjectKey, ObjectKey, Instant]] = frozenset()
     uncollected: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
@@ -191,6 +194,7 @@ class CacheOfClaims:
         self._later_act = later_act
         self.tells_looks = variant.resyncs
         self._seen_late = variant.seen_late
+        self._remade = dict(sorted(variant.remade))
         self._templates = {
             (template, (pod.namespace, pod.name)): until
             for template, pod, until in sorted(variant.templates_seen)
@@ -199,6 +203,10 @@ class CacheOfClaims:
     def sees_end_late(self, event: Event) -> bool:
         """Whether the variant names the pod, or looks at finished ones when that was recorded."""
         return event.key in self._seen_late or (self.tells_looks and core.is_finished(event.object))
+
+    def claims_max(self, pod: Uid) -> int:
+        """The most claims that a finished pod gets for an entry, two without other knowledge."""
+        return self._remade.get(pod, 2)
 
     def template_seen(self, template: ObjectKey, pod: NamespacedName) -> Instant | None:
         """The instant from which the variant lets the controller see a template for a pod.
@@ -220,14 +228,20 @@ class CacheOfClaims:
         return None
 
     def _asked(self, pod: NamespacedName, made: Instant) -> Instant:
-        act = self._later_act((_QUEUE, pod), Instant(made - 1))
-        return act.requested if act is not None and act.known == made else made
+        for act in self._acts(pod):
+            if act.event.stamp.time == made and not is_event_object(act.event.key):
+                return act.requested
+        return made
 
     def _reported(self, pod: NamespacedName, made: Instant) -> Instant | None:
         """The request for the first report, if it came before that for what was made."""
-        at = Instant(0)
-        while (act := self._later_act((_QUEUE, pod), at)) is not None:
+        for act in self._acts(pod):
             if is_event_object(act.event.key):
                 return act.requested if act.requested < self._asked(pod, made) else None
-            at = act.known
         return None
+
+    def _acts(self, pod: NamespacedName) -> Iterator[Act]:
+        at = Instant(0)
+        while (act := self._later_act((_QUEUE, pod), at)) is not None:
+            yield act
+            at = act.known

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.domain.log import Event, ObjectKey
-from app.domain.values.identifiers import NamespacedName
+from app.domain.values.identifiers import NamespacedName, Uid
 from app.domain.values.timestamps import Instant
 
 
@@ -52,6 +52,10 @@ class ClaimsCache(Protocol):
 
     def sees_end_late(self, event: Event) -> bool:
         """Whether the controller sees the end of a pod, which an event shows, a while later."""
+        ...
+
+    def claims_max(self, pod: Uid) -> int:
+        """The most claims that a finished pod gets for an entry."""
         ...
 
     def template_seen(self, template: ObjectKey, pod: NamespacedName) -> Instant | None:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 from app.analysis.replay.variants import Variant
 from app.domain.log import ObjectKey
 
+_OF_ALL = ("quirks", "remade", "is_paced", "is_limited", "hidden+is_limited")
+"""The changes that are about more than one object."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hypothesis:
@@ -26,7 +29,7 @@ class Hypothesis:
     @property
     def is_local(self) -> bool:
         """Whether the change is about one object; a switch changes all that happens."""
-        return self.field not in ("quirks", "is_paced", "is_limited", "hidden+is_limited")
+        return self.field not in _OF_ALL
 
     @property
     def _claims(self) -> frozenset[ObjectKey]:
@@ -36,9 +39,10 @@ class Hypothesis:
         """The variant with the change."""
         match self.field:
             case "quirks":
-                switches = variant.switches.with_quirks(c8=True, c22=True)
                 first = variant.released_first | self._claims
-                return replace(variant, switches=switches, resyncs=True, released_first=first)
+                return replace(_again(variant), released_first=first)
+            case "remade" if isinstance(self.target, frozenset):
+                return replace(_again(variant), remade=variant.remade | self.target)
             case "is_paced":
                 return replace(variant, is_paced=True)
             case "is_limited":
@@ -55,3 +59,9 @@ class Hypothesis:
                 several = self.target if isinstance(self.target, frozenset) else {self.target}
                 added = {name: getattr(variant, name) | several for name in names.split("+")}
                 return replace(variant, **added)
+
+
+def _again(variant: Variant) -> Variant:
+    """The variant in which finished pods are looked at again when that was recorded."""
+    switches = variant.switches.with_quirks(c8=True, c22=True)
+    return replace(variant, switches=switches, resyncs=True)

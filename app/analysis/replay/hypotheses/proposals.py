@@ -6,7 +6,6 @@ The facts that only one side has determine them.
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
-from app.analysis.replay.authors import SCHEDULER
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Sides
 from app.analysis.replay.facts import (
@@ -24,20 +23,16 @@ from app.analysis.replay.facts import (
     Unreserved,
     is_failed_attempt,
     is_skip,
-    meets_claim_in_flight,
 )
-from app.analysis.replay.hypotheses import removals
+from app.analysis.replay.hypotheses import attempts, removals
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
 from app.analysis.replay.hypotheses.successors import Successors
 from app.analysis.replay.lags import Made, Waits
 from app.analysis.replay.lateness import Process
 from app.analysis.replay.traces import Step, Trace
-from app.analysis.replay.writers import short_name
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 from app.domain.values.timestamps import Instant
-
-SCHEDULER_NAME = short_name(SCHEDULER)
 
 _ENDINGS = (DeletionAsked, FinalizerRemoved, Released, Removed, Unreserved)
 _RESYNCS = (Created, Removed, ClaimsNamed, Reserved, Unreserved)
@@ -48,20 +43,6 @@ _COUNTED = (
     ("counted", "when the write was asked for"),
     ("counted_first", "at once"),
 )
-
-_TRIED = (
-    ("tried", "the pod was tried at the instant of each recorded attempt"),
-    ("apart", "the pod was tried once more than its reports show"),
-    (
-        "apart+tried",
-        "the pod was tried at each recorded attempt, and once more than its reports show",
-    ),
-    (
-        "tried+repeated",
-        "the pod was tried at each recorded attempt, and a repeated report was sent when recorded",
-    ),
-)
-"""Fields of a variant that change the attempts of a pod, and the details of their hypotheses."""
 
 
 class Proposals:
@@ -181,24 +162,15 @@ class Proposals:
     def _returns(self, claim: ObjectKey) -> bool:
         """Whether the recorded scheduler removed a reservation of the claim."""
         return any(
-            step.key == claim and step.writer in ("", SCHEDULER_NAME) and _has(step, Unreserved)
+            step.key == claim
+            and step.writer in ("", attempts.SCHEDULER_NAME)
+            and _has(step, Unreserved)
             for steps in self._recorded.writes.values()
             for step in steps
         )
 
     def _of_pod(self, sides: Sides, again: Trace, uid: str, key: ObjectKey) -> Iterator[Hypothesis]:
-        only = list(sides.facts())
-        has_finished = uid in self._recorded.finished or uid in again.finished
-        is_resync = sides.aspect is not Aspect.SAID and all(
-            isinstance(fact, _RESYNCS) for fact in only
-        )
-        if has_finished and is_resync:
-            yield Hypothesis(
-                reason=DifferenceClass.FINISHED_POD,
-                detail="with c8 and c22 on, the pod is synced again when it was recorded",
-                field="quirks",
-                target=self._reserved_again(sides),
-            )
+        yield from self._again_looked_at(sides, again, uid)
         yield from removals.unseen(sides, uid, key, self._recorded)
         yield from removals.undated(sides, self._recorded)
         yield from removals.refused_reports(sides, uid, key, self._recorded)
@@ -230,7 +202,7 @@ class Proposals:
             )
         if sides.aspect is Aspect.SAID and sides.is_order:
             yield from _late_reports(uid)
-        elif sides.aspect is Aspect.SAID and _is_tried_more(sides):
+        elif sides.aspect is Aspect.SAID and attempts.is_tried_more(sides):
             # The client that made the attempt also sent its reports late.
             for each in _late_reports(uid):
                 detail = f"the pod was tried at each recorded attempt, and {each.detail}"
@@ -370,36 +342,23 @@ class Proposals:
         steps = (*sides.only_recorded, *sides.only_again)
         return frozenset(step.key for step in steps if _has(step, Reserved))
 
+    def _again_looked_at(self, sides: Sides, again: Trace, uid: str) -> Iterator[Hypothesis]:
+        only = list(sides.facts())
+        has_finished = uid in self._recorded.finished or uid in again.finished
+        is_resync = sides.aspect is not Aspect.SAID and all(
+            isinstance(fact, _RESYNCS) for fact in only
+        )
+        if has_finished and is_resync:
+            yield Hypothesis(
+                reason=DifferenceClass.FINISHED_POD,
+                detail="with c8 and c22 on, the pod is synced again when it was recorded",
+                field="quirks",
+                target=self._reserved_again(sides),
+            )
+            yield from removals.remade(uid, self._recorded, self._manager)
+
     def _attempts(self, sides: Sides, uid: str) -> Iterator[Hypothesis]:
-        theirs, ours = list(sides.facts("recorded")), list(sides.facts("again"))
-        if any(is_skip(fact) for fact in theirs):
-            yield Hypothesis(
-                reason=DifferenceClass.TIMING,
-                detail="the pod was tried between the two revisions of its removal",
-                field="skipped",
-                target=uid,
-            )
-        if _is_tried_more(sides):
-            for name, detail in _TRIED:
-                if name.startswith("apart") and uid not in self._paired_by_time:
-                    continue
-                yield Hypothesis(
-                    reason=_reason_of_attempts(sides), detail=detail, field=name, target=uid
-                )
-            if sides.aspect not in PLACEMENTS and all(map(is_failed_attempt, ours)):
-                yield Hypothesis(
-                    reason=_reason_of_attempts(sides),
-                    detail="the pod was tried at each recorded attempt, and at no other",
-                    field="tried+untried",
-                    target=uid,
-                )
-        if not theirs and ours and all(is_failed_attempt(fact) for fact in ours):
-            yield Hypothesis(
-                reason=_reason_of_attempts(sides),
-                detail="the pod was not tried when the recording shows no attempt",
-                field="untried",
-                target=uid,
-            )
+        yield from attempts.of_pod(sides, uid, self._recorded, is_apart=uid in self._paired_by_time)
         if sides.aspect in PLACEMENTS and len(sides.recorded) > len(sides.again):
             yield from self._successors.begun(uid)
 
@@ -413,20 +372,6 @@ class Proposals:
             *again.of_pod.get(sides.uid, ()),
         )
         return sorted({step.key for step in steps if step.key.resource == "resourceclaims"})
-
-
-def _is_tried_more(sides: Sides) -> bool:
-    """Whether only the recording has a failed attempt."""
-    return any(is_failed_attempt(fact) and not is_skip(fact) for fact in sides.facts("recorded"))
-
-
-def _reason_of_attempts(sides: Sides) -> DifferenceClass:
-    only = list(sides.facts())
-    if any(meets_claim_in_flight(fact) for fact in only):
-        return DifferenceClass.IN_FLIGHT
-    others = {str(text) for text in (sides.again if sides.only_recorded else sides.recorded)}
-    is_repeated = any(step.text in others for step in (*sides.only_recorded, *sides.only_again))
-    return DifferenceClass.RACE if is_repeated else DifferenceClass.TIMING
 
 
 def _orders(claim: ObjectKey, *, is_kept: bool) -> Iterator[Hypothesis]:

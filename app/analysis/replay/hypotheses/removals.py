@@ -1,6 +1,9 @@
 """The hypotheses about what a recording does not date, such as removals, and what was not seen."""
 
 from collections.abc import Iterator
+from itertools import pairwise
+
+import msgspec
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import CLAIMS
@@ -20,7 +23,8 @@ from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.pods import ClaimEntry
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import ObjectKey
-from app.domain.values import api_resources, event_reasons
+from app.domain.values import api_resources, event_reasons, well_known
+from app.domain.values.fields import meta
 from app.domain.values.timestamps import Instant
 
 _LATE_TEMPLATE = "the claim controller had not seen yet that the template was made"
@@ -236,6 +240,35 @@ def unseen(sides: Sides, uid: str, pod: ObjectKey, recorded: Trace) -> Iterator[
                 field="templates_seen",
                 target=(template, pod, min(seen)),
             )
+
+
+def remade(uid: str, recorded: Trace, manager: Process) -> Iterator[Hypothesis]:
+    """A hypothesis about a finished pod that got a claim from each process of the controller.
+
+    Parity: controllers.md C22, the second claim stays in the cache of its process for an hour.
+    """
+    made: dict[str, list[Instant]] = {}
+    for step in recorded.of_pod.get(uid, ()):
+        for fact in step.facts:
+            if isinstance(fact, Created) and step.key[:2] == api_resources.RESOURCE_CLAIMS:
+                tree = msgspec.json.decode(fact.content or "{}")
+                entry = meta.annotation(tree, well_known.POD_CLAIM_NAME)
+                made.setdefault(entry, []).append(step.time)
+    later = [pair for instants in made.values() for pair in pairwise(instants[1:])]
+    most = max(map(len, made.values()), default=0)
+    if most > 2 and all(_is_of_another(manager, *pair) for pair in later):
+        yield Hypothesis(
+            reason=DifferenceClass.FINISHED_POD,
+            detail="a new process of the claim controller made a claim for the pod again",
+            field="remade",
+            target=frozenset({(uid, most)}),
+        )
+
+
+def _is_of_another(manager: Process, before: Instant, now: Instant) -> bool:
+    """Whether another process may have made a claim than the one before it, or forgotten that."""
+    pause = manager.pause_before(now, tolerances.TABLE.replaced_after)
+    return (pause is not None and before < pause[1]) or now - before >= tolerances.TABLE.remembered
 
 
 def shown_race(sides: Sides, recorded: Trace) -> Judgement | None:

@@ -77,11 +77,13 @@ class LaggingCache:
 class WorkAgain:
     """The counts of reservations and claims that finished pods got again.
 
-    With `is_told`, finished pods are looked at only when a recording says so.
+    `recorded` is the cache of a replay. Where it tells the looks, finished pods are looked at only
+    when a recording says so.
     """
 
-    def __init__(self, quirks: ControllerQuirks, *, is_told: bool) -> None:
-        self._quirks, self._is_told = quirks, is_told
+    def __init__(self, quirks: ControllerQuirks, recorded: ClaimsCache | None) -> None:
+        self._quirks, self._recorded = quirks, recorded
+        self._is_told = recorded is not None and recorded.tells_looks
         self._made: dict[tuple[str, str], int] = {}
         self._made_last: dict[tuple[str, str], str] = {}
         self._reserved: dict[str, int] = {}
@@ -116,12 +118,16 @@ class WorkAgain:
                 self._reserved[pod.uid] = self._reserved.get(pod.uid, 0) + 1
 
     def spent(self, pod: PodFacts) -> frozenset[str]:
-        """The entries of a finished pod that have had a second claim."""
-        # Parity: controllers.md C22, a finished pod gets a second claim at most once per entry.
+        """The entries of a finished pod that have had all their claims.
+
+        Parity: controllers.md C22, a finished pod gets a second claim at most once per entry, as
+        long as the process lives that made it.
+        """
         if not (self._quirks.c22 and pod.is_done):
             return frozenset()
+        most = 2 if self._recorded is None else self._recorded.claims_max(pod.uid)
         names = (entry.name for entry in pod.entries)
-        return frozenset(name for name in names if self._made.get((pod.uid, name), 0) >= 2)
+        return frozenset(name for name in names if self._made.get((pod.uid, name), 0) >= most)
 
     def may_write(self, pod: PodFacts) -> bool:
         """Whether a look at a pod may write more than the names of its claims."""

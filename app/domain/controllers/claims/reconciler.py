@@ -92,7 +92,7 @@ class ClaimsReconciler:
         self._claim_queue: WorkQueue[NamespacedName] = WorkQueue("claims", pace)
         self._pod_queue: WorkQueue[NamespacedName] = WorkQueue("claims/pods", pace)
         self._broken: dict[NamespacedName, pod_sync.SyncFailure] = {}
-        self._again = WorkAgain(quirks, is_told=self._cache is not None and self._cache.tells_looks)
+        self._again = WorkAgain(quirks, None if pace is None else pace.claims_cache)
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
         self._sent: dict[NamespacedName, pod_sync.Step] = {}
