@@ -3,6 +3,7 @@
 from itertools import takewhile
 from typing import Any
 
+from app.analysis.diff import flow_style
 from app.domain.log.chain import canonical_json
 
 LONG = 80
@@ -15,8 +16,8 @@ _LEFT_OUT = "\N{HORIZONTAL ELLIPSIS}"
 
 
 def of(a: Any, b: Any) -> tuple[str, str]:
-    """Both values as JSON, without what is the same far from the part that differs."""
-    left, right = (canonical_json(value).decode() for value in (a, b))
+    """Both values on one line, without what is the same far from the part that differs."""
+    left, right = map(_shown, (a, b))
     if min(len(left), len(right)) <= LONG:
         return left, right
     start = _same(left, right)
@@ -24,6 +25,11 @@ def of(a: Any, b: Any) -> tuple[str, str]:
     end = _same(left[start:][::-1], right[start:][::-1])
     start, end = max(0, start - BESIDE), max(0, end - BESIDE)
     return _part(left, start, end), _part(right, start, end)
+
+
+def _shown(value: Any) -> str:
+    """The value on one line; a text by itself has quotes, so that its ends can be seen."""
+    return canonical_json(value).decode() if isinstance(value, str) else flow_style.shown(value)
 
 
 def _same(left: str, right: str) -> int:

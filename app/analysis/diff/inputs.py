@@ -12,14 +12,13 @@ from enum import StrEnum
 from typing import Any
 
 from app.analysis import masks
-from app.analysis.diff import contrasts, named_lists
+from app.analysis.diff import contrasts, flow_style, named_lists
 from app.analysis.diff.courses import Moment
 from app.analysis.diff.sides import Side
 from app.analysis.replay.authors import UNNAMED, Authors, acting
 from app.analysis.replay.writers import CONTROLLER_PREFIX
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.log.chain import canonical_json
 from app.domain.values import api_groups, api_resources, well_known
 from app.domain.values.fields import meta
 from app.domain.values.identifiers import Uid
@@ -223,7 +222,7 @@ def _fields(old: JsonObject, new: JsonObject) -> Iterator[str]:
         if old:
             yield f"{path}: {_listed(was, now)}"
         else:
-            yield f"{path}={_shown(now)}"
+            yield f"{path}={flow_style.shown(now)}"
 
 
 def _listed(was: Any, now: Any) -> str:
@@ -232,7 +231,8 @@ def _listed(was: Any, now: Any) -> str:
     if left is None or right is None:
         return " → ".join(contrasts.of(was, now))
     parts = [f"without {name}" for name in left if name not in right]
-    parts += [f"with {_shown(entry)}" for name, entry in right.items() if name not in left]
+    added = [entry for name, entry in right.items() if name not in left]
+    parts += [f"with {flow_style.shown(entry)}" for entry in added]
     parts += [
         f"{name} {'; '.join(_fields(entry, right[name]))}"
         for name, entry in left.items()
@@ -299,7 +299,3 @@ def _without_drawn(value: Any, uid: Uid) -> Any:
     if isinstance(value, str) and value.startswith(_ADDED_VOLUME):
         return _ADDED_VOLUME
     return _OWN_UID if uid and value == uid else value
-
-
-def _shown(value: Any) -> str:
-    return canonical_json(value).decode()

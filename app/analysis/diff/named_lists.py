@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from app.analysis import masks
-from app.domain.log.chain import canonical_json
+from app.analysis.diff import flow_style
 
 _Entry = TypeVar("_Entry", bound=Hashable)
 
@@ -30,7 +30,7 @@ def differing(a: Any, b: Any) -> tuple[str, str]:
     parts = list(_differing(a, b, ""))
     left, right = (
         ", ".join(
-            f"no {path}" if value is None else f"{path}={canonical_json(value).decode()}"
+            f"no {path}" if value is None else f"{path}={flow_style.shown(value)}"
             for path, value in values
         )
         for values in (

@@ -145,18 +145,18 @@ def entry(name: str, **fields: Any) -> Tree:
 @pytest.mark.parametrize(
     ("a", "b", "said"),
     [
-        ((entry("x"),), (entry("x"), entry("y", n=1)), 'with {"n":1,"name":"y"}'),
+        ((entry("x"),), (entry("x"), entry("y", n=1)), 'with {"n": 1, name: y}'),
         ((entry("x"), entry("y")), (entry("x"),), "without y"),
         ((entry("x", n=1), entry("y")), (entry("x", n=2), entry("y")), "x n: 1 → 2"),
         ((entry("x"), entry("y")), (entry("y"), entry("x")), "in another order"),
         (
             (entry("x", n=1), entry("y")),
             (entry("x", n=2), entry("z")),
-            'without y, with {"name":"z"}, x n: 1 → 2',
+            "without y, with {name: z}, x n: 1 → 2",
         ),
-        ((1, 2), (1, 3), "[1,2] → [1,3]"),
-        ((entry("x"),), (1,), '[{"name":"x"}] → [1]'),
-        ((1,), (entry("x"),), '[1] → [{"name":"x"}]'),
+        ((1, 2), (1, 3), "[1, 2] → [1, 3]"),
+        ((entry("x"),), (1,), "[{name: x}] → [1]"),
+        ((1,), (entry("x"),), "[1] → [{name: x}]"),
     ],
 )
 def test_lists_of_named_entries_differ_by_their_entries(a: Any, b: Any, said: str) -> None:

@@ -38,7 +38,7 @@ def test_ellipsis_stands_for_what_is_left_out_alone(same):
 
 
 def test_short_values_are_shown_as_they_are():
-    assert contrasts.of({"a": 1}, [2]) == ('{"a":1}', "[2]")
+    assert contrasts.of({"a": 1}, [2]) == ("{a: 1}", "[2]")
 
 
 @pytest.mark.parametrize("pair", [("a" * 100, "a" * 101), ("a" * 200, "a" * 150)])

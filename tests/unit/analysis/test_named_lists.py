@@ -21,8 +21,8 @@ def gpu(**exactly):
         (spec(gpu(count=1), {"name": "nic"}), spec(gpu(count=3), {"name": "nic"}),
          ("devices.requests[gpu].exactly.count=1", "devices.requests[gpu].exactly.count=3")),
         (spec(gpu()), spec({"name": "card", "exactly": {}}),
-         ('devices.requests=[{"exactly":{},"name":"gpu"}]',
-          'devices.requests=[{"exactly":{},"name":"card"}]')),
+         ("devices.requests=[{exactly: {}, name: gpu}]",
+          "devices.requests=[{exactly: {}, name: card}]")),
         ({"a": 1, "b": [1]}, {"a": 2, "b": [2]}, ("a=1, b=[1]", "a=2, b=[2]")),
     ],
 )  # fmt: skip
