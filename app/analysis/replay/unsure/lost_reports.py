@@ -40,6 +40,9 @@ def lost_report(sides: Sides, recorded: Trace, again: Trace) -> str:
         for writer, reason in _sorts(step)
         if known.isdisjoint(((writer, reason), (_NOBODY, reason)))
     }
+    for step in sides.only_again:
+        if _is_hushed_up(step, sides.uid, recorded, again) or _is_told(step, sides.uid, recorded):
+            return ""
     others = (steps for uid, steps in again.said.items() if uid != sides.uid)
     made = {sort for steps in others for step in steps for sort in _sorts(step)}
     return LOST_REPORT if missing.isdisjoint(made) else ""
@@ -69,6 +72,29 @@ def _is_part(sides: Sides, recorded: Trace) -> bool:
         if step.revision not in recorded.unmade
     )
     return all(text in here for text, _ in groupby(there))
+
+
+def _is_hushed_up(report: Step, uid: str, recorded: Trace, again: Trace) -> bool:
+    """Whether a report is said again and again, and never in the recording.
+
+    Of a lost Event the next one would be made anew.
+    """
+    there, here = (
+        sum(step.text == report.text for step in trace.said.get(uid, ()))
+        for trace in (recorded, again)
+    )
+    return here > 1 and not there
+
+
+def _is_told(report: Step, uid: str, recorded: Trace) -> bool:
+    """Whether the recording has the report, about an object of the same name that was gone."""
+    key = recorded.keys.get(uid)
+    return any(
+        step.text == report.text and gone < step.time
+        for other, gone in recorded.removed.items()
+        if other != uid and recorded.keys.get(other) == key
+        for step in recorded.said.get(other, ())
+    )
 
 
 def _sorts(step: Step) -> Iterator[tuple[str, str]]:
