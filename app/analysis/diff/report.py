@@ -117,7 +117,7 @@ class DiffReport:
             "unexplained": self.unexplained,
             "notDone": dict(sorted(self.not_done.items())),
             "settings": list(self.switches),
-            "changes": [_change(change, self.a) for change in self.changes[: self.listed_max]],
+            "changes": [_change(change) for change in self.changes[: self.listed_max]],
             "refused": [
                 {
                     "object": str(key),
@@ -127,9 +127,7 @@ class DiffReport:
                 }
                 for key, each in self.refused.items()
             ][: self.listed_max],
-            "differences": [
-                _difference(each, self.a) for each in self.differences[: self.listed_max]
-            ],
+            "differences": [_difference(each) for each in self.differences[: self.listed_max]],
             "leftOut": max(0, len(self.differences) - self.listed_max),
             "texts": [
                 {**rewritten_json(each), "root": root.name}
@@ -221,7 +219,7 @@ def course_json(course: Course | None) -> JsonObject | None:
     }
 
 
-def _difference(difference: PodDifference, a: Side) -> JsonObject:
+def _difference(difference: PodDifference) -> JsonObject:
     pair, parting = difference.pair, difference.parting
     body: JsonObject = {
         "subject": f"pods/{pair.name}",
@@ -254,7 +252,7 @@ def _names(differences: Sequence[PodDifference]) -> Iterator[str]:
     return (f"pods/{each.pair.name}" for each in differences)
 
 
-def _change(change: InputDifference, a: Side) -> JsonObject:
+def _change(change: InputDifference) -> JsonObject:
     return {
         "object": str(change.key),
         "change": change.verb.value,

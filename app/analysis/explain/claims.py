@@ -39,9 +39,9 @@ def state_of(
     """Reasons: the claim's deletion, devices, other holders, constraints, taints, consumers."""
     results = dra.results(tree)
     if meta.is_deleting(tree):
-        yield from _ending(views, events, tree)
+        yield from _ending(events, tree)
     if results:
-        yield from _allocated(views, events, tree, results)
+        yield from _allocated(events, tree, results)
         yield from devices.held_twice(views, tree, results)
         yield from _constraints(views, tree, results)
         for result in results:
@@ -79,7 +79,7 @@ def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
 
 
 def _allocated(
-    views: LiveViews, events: Sequence[Event], tree: JsonView, results: Sequence[DeviceResult]
+    events: Sequence[Event], tree: JsonView, results: Sequence[DeviceResult]
 ) -> Iterator[Reason]:
     """The claim's devices, one line per request, with the event that allocated them."""
     wanted = dra.allocation(tree)
@@ -162,7 +162,7 @@ def _values(views: LiveViews, result: DeviceResult, attribute: str) -> tuple[tup
     return tuple(dict.fromkeys((kind.removesuffix("s"), value_text(one)) for one in values))
 
 
-def _ending(views: LiveViews, events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
+def _ending(events: Sequence[Event], tree: JsonView) -> Iterator[Reason]:
     """The user who requested the claim's deletion, and the finalizers that keep the claim."""
     yield from lives.deletion_request(events)
     consumers = dra.consumers(tree)

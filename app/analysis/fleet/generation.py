@@ -80,7 +80,7 @@ def build(profile: JsonView, count: int, seed: int) -> Fleet:
     for row in rows:
         step = fleet_devices.group_size(row)
         for start in range(0, total, step):
-            pools.append(_pool(row, tuple(names[start : start + step]), start // step, seed))
+            pools.append(_pool(row, tuple(names[start : start + step]), seed))
     return Fleet(
         profile=name,
         nodes=tuple(_node(profile, node) for node in names),
@@ -183,7 +183,7 @@ def _class(row: JsonView) -> JsonObject:
     }
 
 
-def _pool(row: JsonView, nodes: tuple[str, ...], number: int, seed: int) -> FleetPool:
+def _pool(row: JsonView, nodes: tuple[str, ...], seed: int) -> FleetPool:
     driver = json_tree.text(row, "driver")
     if not driver:
         raise InputError("a pool of the profile has no driver", place="profile")

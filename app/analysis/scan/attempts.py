@@ -281,9 +281,7 @@ class RemadeAttempts:
             if incident == UNNOTICED and repaired.outcome != PLACED:
                 devices = ", ".join(each.text for results in _results(made) for each in results)
                 self._add(tried, incident, f"it got {devices}; {without}: {repaired.message}")
-            elif incident == UNSCORED and _rank(repaired, tried.pod, self._views) < _rank(
-                made, tried.pod, self._views
-            ):
+            elif incident == UNSCORED and _rank(repaired) < _rank(made):
                 text = f"it got a worse alternative on {made.node}; {without} a better one"
                 self._add(tried, incident, f"{text} on {repaired.node}")
 
@@ -390,7 +388,7 @@ def _results(made: Attempt) -> list[list[dra.DeviceResult]]:
     return [dra.results_of(allocation) for allocation in made.allocations]
 
 
-def _rank(made: Attempt, pod: JsonView, views: LiveViews) -> tuple[int, ...]:
+def _rank(made: Attempt) -> tuple[int, ...]:
     """The positions of the alternatives that an attempt takes; a high rank if it places nothing."""
     if made.outcome != PLACED:
         return (_LAST,)

@@ -71,9 +71,9 @@ async def answer(
             tree["status"] = _rules(runtime, identity.actor, namespace, by.authorizer)
         case _:
             if review.namespaced:
-                _check_namespace(review, path, spec)
-            actor = identity.actor if review.kind.startswith("Self") else _subject(review, spec)
-            question = _question(review, spec)
+                _check_namespace(path, spec)
+            actor = identity.actor if review.kind.startswith("Self") else _subject(spec)
+            question = _question(spec)
             decision = by.authorizer.decide(runtime, actor, question)
             tree["status"] = {"allowed": decision.allowed}
             if decision.reason:
@@ -81,7 +81,7 @@ async def answer(
     return Response(encode(tree), status=201)
 
 
-def _question(review: ReviewKind, spec: JsonView) -> AccessRequest:
+def _question(spec: JsonView) -> AccessRequest:
     """The access question of a review: exactly one of a resource and a path."""
     resource = spec.get("resourceAttributes")
     plain = spec.get("nonResourceAttributes")
@@ -101,7 +101,7 @@ def _question(review: ReviewKind, spec: JsonView) -> AccessRequest:
     return AccessRequest(**{name: json_tree.text(resource or {}, name) for name in fields})
 
 
-def _subject(review: ReviewKind, spec: JsonView) -> Actor:
+def _subject(spec: JsonView) -> Actor:
     user, groups = json_tree.text(spec, "user"), json_tree.texts(spec, "groups")
     if not user and not groups:
         error = field_errors.invalid(
@@ -111,7 +111,7 @@ def _subject(review: ReviewKind, spec: JsonView) -> Actor:
     return Actor(user=user, groups=tuple(groups))
 
 
-def _check_namespace(review: ReviewKind, path: ResourcePath, spec: JsonView) -> None:
+def _check_namespace(path: ResourcePath, spec: JsonView) -> None:
     named = json_tree.text(spec, "resourceAttributes", "namespace")
     if named != path.namespace:
         error = field_errors.invalid(

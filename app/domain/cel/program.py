@@ -107,10 +107,10 @@ def error_text(value: Value) -> str:
     if isinstance(value, CelError):
         return value.message
     name = name_of_type(value)
-    return f"CEL result of type {name} could not be converted to bool: {_cause(value, name)}"
+    return f"CEL result of type {name} could not be converted to bool: {_cause(name)}"
 
 
-def _cause(value: Value, name: str) -> str:
+def _cause(name: str) -> str:
     match name:
         case "string":
             return "unsupported native conversion from string to 'bool'"

@@ -76,7 +76,7 @@ def on_node(
         yield from _labelling(state, info)
         yield from _selecting(state, info)
     if refusal is filters.PORTS:
-        yield from _dropping_ports(state, pod, info)
+        yield from _dropping_ports(state, info)
     for reason in refusal.reasons:
         if reason.startswith(_LACKING):
             yield from _lowering(state, pod, info, reason.removeprefix(_LACKING))
@@ -272,7 +272,7 @@ def _expression_text(one: JsonObject) -> str:
     return f"{text} {listed(values, len(values))}" if values else text
 
 
-def _dropping_ports(state: ChangedPair, pod: PodSpec, info: NodeInfo) -> Iterator[SpecChange]:
+def _dropping_ports(state: ChangedPair, info: NodeInfo) -> Iterator[SpecChange]:
     """The pod without the ports of the host that pods of the node use.
 
     A pod in the network of its host has its ports there, whatever its spec says.

@@ -27,9 +27,7 @@ def sync(situation: Situation) -> WorkloadSteps:
         if missing > 0:
             return WorkloadSteps(steps=_creates(situation, min(missing, situation.pods_max)))
         if missing < 0:
-            return WorkloadSteps(
-                steps=_deletes(situation, active, min(-missing, situation.pods_max))
-            )
+            return WorkloadSteps(steps=_deletes(active, min(-missing, situation.pods_max)))
     return _status(situation, active, _leaving(pods))
 
 
@@ -63,7 +61,7 @@ def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _deletes(situation: Situation, active: list[JsonObject], count: int) -> tuple[Step, ...]:
+def _deletes(active: list[JsonObject], count: int) -> tuple[Step, ...]:
     on_node = Counter(core.node_name(pod) for pod in active)
     order = sorted(active, key=lambda pod: _worth(pod, on_node))
     steps: list[Step] = []

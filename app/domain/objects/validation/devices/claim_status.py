@@ -52,7 +52,7 @@ def update(
         errors += _admin_access(allocation, stored, context)
     terminating = json_tree.get(tree, "metadata", "deletionTimestamp") is not None
     errors += _consumers(status, stored, terminating=terminating)
-    return errors + _devices(status, stored)
+    return errors + _devices(status)
 
 
 def _allocation(allocation: JsonView, known: frozenset[str]) -> list[FieldError]:
@@ -174,7 +174,7 @@ def _device_id(item: JsonView) -> tuple[str, str, str, str]:
     )
 
 
-def _devices(status: JsonView, stored: JsonView) -> list[FieldError]:
+def _devices(status: JsonView) -> list[FieldError]:
     allocated = {
         _device_id(result)
         for result in json_tree.objects(status, "allocation", "devices", "results")
