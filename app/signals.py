@@ -17,11 +17,6 @@ class Signal:
         self._is_up = False
         self._waiting: list[asyncio.Future[None]] = []
 
-    @property
-    def is_up(self) -> bool:
-        """Whether the flag is up, so that a wait ends at once."""
-        return self._is_up
-
     def raise_(self) -> None:
         """Raise the flag: every wait ends, now and until the flag is lowered."""
         if self._is_up:
