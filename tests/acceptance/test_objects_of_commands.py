@@ -177,7 +177,7 @@ def test_kind_that_is_none_is_refused_with_the_nearest(data: Path) -> None:
     [
         (("pod/n-3", "--at", "369"), "; there is one in namespace taints"),
         (("pod/n-3",), "; there was one in namespace taints until revision"),
-        (("pod/n-33",), "; do you mean n-3 in namespace taints or "),
+        (("pod/n-33",), "; do you mean n-3 in namespace taints?"),
         (("class/gpu",), "; do you mean gpu.example.com?"),
         (("node/worker-9",), "; do you mean worker-"),
         (("pod/zzzzzz",), "not found in namespace default up to revision 532\n"),
