@@ -145,7 +145,7 @@ def entry(name: str, **fields: Any) -> Tree:
 @pytest.mark.parametrize(
     ("a", "b", "said"),
     [
-        ((entry("x"),), (entry("x"), entry("y", n=1)), 'with {"n": 1, name: y}'),
+        ((entry("x"),), (entry("x"), entry("y", n=1)), 'with {"n": 1, name: "y"}'),
         ((entry("x"), entry("y")), (entry("x"),), "without y"),
         ((entry("x", n=1), entry("y")), (entry("x", n=2), entry("y")), "x n: 1 → 2"),
         ((entry("x"), entry("y")), (entry("y"), entry("x")), "in another order"),
