@@ -7,7 +7,7 @@ import msgspec
 
 from app.analysis.replay import tolerances
 from app.analysis.replay.authors import CLAIMS
-from app.analysis.replay.classes import DifferenceClass, Judgement
+from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import ClaimsNamed, Created, EventSeen, Fact, Removed
 from app.analysis.replay.hypotheses.hypothesis import Hypothesis
@@ -21,13 +21,12 @@ from app.domain.controllers.claims import pod_sync
 from app.domain.controllers.claims.caches import CACHE_LAG
 from app.domain.controllers.garbage import pod_gc
 from app.domain.controllers.pods import ClaimEntry
-from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, event_reasons, well_known
 from app.domain.values.fields import meta
 from app.domain.values.timestamps import Instant
 
-_LATE_TEMPLATE = "the claim controller had not seen yet that the template was made"
+LATE_TEMPLATE = "the claim controller had not seen yet that the template was made"
 _POD_GC = short_name(registry.actor_of(pod_gc.NAME).user)
 
 _OF_HARDWARE = (api_resources.NODES, api_resources.RESOURCE_SLICES)
@@ -231,12 +230,12 @@ def unseen(sides: Sides, uid: str, pod: ObjectKey, recorded: Trace) -> Iterator[
     if sides.aspect is not Aspect.SAID or not reports:
         return
     since = min(step.time for step in reports)
-    for template in _templates(reports, pod, recorded):
+    for template in templates_named(reports, pod, recorded):
         seen = [step.time for step in made if abs(step.time - since) <= CACHE_LAG]
         if seen:
             yield Hypothesis(
                 reason=DifferenceClass.RACE,
-                detail=_LATE_TEMPLATE,
+                detail=LATE_TEMPLATE,
                 field="templates_seen",
                 target=(template, pod, min(seen)),
             )
@@ -271,45 +270,12 @@ def _is_of_another(manager: Process, before: Instant, now: Instant) -> bool:
     return (pause is not None and before < pause[1]) or now - before >= tolerances.TABLE.remembered
 
 
-def shown_race(sides: Sides, recorded: Trace) -> Judgement | None:
-    """The judgement of reports that tell of a race themselves, whatever a run gives.
-
-    A template was missing shortly after it was made, or a pod shortly after it was removed. That
-    is all that is left of a pod that was gone before the cache had the one or lost the other.
-    """
-    if sides.aspect is not Aspect.SAID or sides.only_again or sides.uid not in recorded.keys:
-        return None
-    tests = {
-        "the scheduler had not seen yet that the pod was gone": _is_bound_in_vain,
-        _LATE_TEMPLATE: _is_template_late,
-    }
-    for detail, is_late in tests.items():
-        steps = sides.only_recorded
-        if steps and all(is_late(step, sides.uid, recorded) for step in steps):
-            return Judgement(reason=DifferenceClass.RACE, detail=detail)
-    return None
-
-
-def _is_template_late(step: Step, pod: str, recorded: Trace) -> bool:
-    named = _templates([step], recorded.keys[pod], recorded)
-    made = [at for key in named for at in recorded.templates.get(key, ())]
-    is_late = any(at <= step.time <= at + CACHE_LAG for at in made)
-    return is_late and all(map(is_refused_claim, step.facts))
-
-
-def _is_bound_in_vain(step: Step, pod: str, recorded: Trace) -> bool:
-    note, gone = messages.binding_in_vain(recorded.keys[pod].name), recorded.removed.get(pod)
-    if gone is None or not gone <= step.time <= gone + tolerances.TABLE.act_after:
-        return False
-    return all(isinstance(fact, EventSeen) and fact.note == note for fact in step.facts)
-
-
 def is_refused_claim(fact: Fact) -> bool:
     """Whether a fact is the report that a claim could not be made for a pod."""
     return isinstance(fact, EventSeen) and fact.reason == event_reasons.FAILED_CLAIM_CREATION
 
 
-def _templates(reports: list[Step], pod: ObjectKey, recorded: Trace) -> list[ObjectKey]:
+def templates_named(reports: list[Step], pod: ObjectKey, recorded: Trace) -> list[ObjectKey]:
     """The templates that reports about a pod say to be missing, and that exist there."""
     notes = [fact.note for each in reports for fact in each.facts if isinstance(fact, EventSeen)]
     return sorted(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from app.analysis.replay.classes import DifferenceClass
 from app.analysis.replay.lags import Waits
 from app.analysis.replay.lateness import Process
+from app.analysis.replay.proving.earlier_states import MakeAgain
 from app.analysis.replay.unsure.lacks import Lacks
 from app.analysis.replay.variants import Switches
 from app.domain.log import ObjectKey
@@ -60,7 +61,8 @@ class Evidence:
     seen. `lacks` has what was not recorded. `impossible` maps pods and claims to recorded facts
     that no missing record and no wrong clock can explain. `paired_by_time` are the pods with a
     condition that only its instant assigns to an attempt. `waits` are those of the scheduler's
-    requests, `scheduler` is its process, and `manager` that of the other controllers.
+    requests, `scheduler` is its process, and `manager` that of the other controllers. `make_again`
+    makes attempts again on earlier states of the log, where it can be read once more.
     """
 
     overused: Mapping[str, str] = field(default_factory=dict)
@@ -74,6 +76,12 @@ class Evidence:
     waits: Waits = field(default_factory=lambda: Waits((), ()))
     scheduler: Process = field(default_factory=lambda: Process(()))
     manager: Process = field(default_factory=lambda: Process(()))
+    make_again: MakeAgain | None = None
+
+    @property
+    def by_rules(self) -> set[str]:
+        """The claims whose allocation a taint of an existing rule forbids."""
+        return {claim for claim, is_by_rule in self.forbidden.items() if is_by_rule}
 
     @property
     def turned(self) -> set[str]:

@@ -18,12 +18,14 @@ from app.analysis.replay import classes
 from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHEDULER
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
-from app.analysis.replay.hypotheses import proposals, removals
-from app.analysis.replay.proving import together
+from app.analysis.replay.hypotheses import proposals
+from app.analysis.replay.hypotheses.shown_races import shown_race
+from app.analysis.replay.proving import switches, together
 from app.analysis.replay.proving.budget import Budget, Exhausted
+from app.analysis.replay.proving.earlier_states import EARLIER_STATE, LookBack, subject_of
 from app.analysis.replay.proving.evidence import Evidence, Switched
 from app.analysis.replay.proving.runs import IsOver, RunVariant
-from app.analysis.replay.proving.switches import Open, SwitchSearch, with_switches
+from app.analysis.replay.proving.switches import Open, SwitchSearch
 from app.analysis.replay.proving.together import Chosen, Untried
 from app.analysis.replay.races import Races
 from app.analysis.replay.steering import NEVER
@@ -63,6 +65,7 @@ class Prover:
         self._sought: Sought | None = None
         by_time, processes = evidence.paired_by_time, (evidence.scheduler, evidence.manager)
         self._proposals = proposals.Proposals(recorded, by_time, evidence.waits, *processes)
+        self._earlier = LookBack(recorded, evidence.waits, budget, evidence.make_again)
         self._doubting = Doubting.of(
             recorded=recorded,
             end=end.at,
@@ -114,6 +117,7 @@ class Prover:
                 self._place,
                 self._pass_over_gaps,
                 self._try_local,
+                self._look_back_at_attempts,
                 self._try_switches,
             ):
                 if step == self._place:
@@ -174,6 +178,11 @@ class Prover:
         self.judgements.setdefault(key, judgement)
         self._open.pop(key, None)
 
+    def _settle_for_good(self, key: DifferenceKey, judgement: Judgement) -> None:
+        """Settles a difference that later runs may have or not."""
+        self._settle(key, judgement)
+        self._settled.add(key)
+
     def _accept(
         self, variant: Variant, again: Trace, left: Open, reasons: Mapping[DifferenceKey, Judgement]
     ) -> None:
@@ -193,8 +202,7 @@ class Prover:
         unsure = self._doubting.reason(sides, self._again)
         reason = DifferenceClass.NOT_COMPARABLE if unsure else DifferenceClass.UNEXPLAINED
         text = unsure or self._doubting.impossibility(sides, self._again) or detail
-        judgement = Judgement(reason=reason, detail=text)
-        return removals.shown_race(sides, self._recorded) or judgement
+        return shown_race(sides, self._recorded) or Judgement(reason=reason, detail=text)
 
     def _pass_over_lacking(self) -> None:
         """Settles all differences if kinds that every decision needs are missing."""
@@ -235,8 +243,7 @@ class Prover:
     async def _give_up_nodes(self) -> None:
         left = [sides for sides in self._open.values() if self._is(sides.uid, "nodes")]
         for sides in left:
-            self._settle(sides.key, self._undecided(sides, self._unproved()))
-            self._settled.add(sides.key)
+            self._settle_for_good(sides.key, self._undecided(sides, self._unproved()))
         await self._impose({(NODES, sides.uid) for sides in left})
 
     async def _impose(self, writes: Set[tuple[str, str]]) -> None:
@@ -280,42 +287,21 @@ class Prover:
         for switched in self._evidence.chosen:
             if not self._open:
                 return
-            _, left = await self._differences(with_switches(self._variant, [switched]))
+            _, left = await self._differences(switches.with_switches(self._variant, [switched]))
             for key in [key for key in self._open if key not in left]:
                 detail = "without the switch the outcome is as recorded"
-                self._settle(key, Judgement(reason=switched.reason, detail=detail))
-                self._settled.add(key)
+                self._settle_for_good(key, Judgement(reason=switched.reason, detail=detail))
 
     async def _turn_rules(self) -> None:
         """C24: turned on if a placement breaks an existing rule, off if that explains one."""
-        turned = self._evidence.rules_seen
-        if turned is None:
+        if (turned := switches.rules_to_turn(self._evidence, self._open)) is None:
             return
-        is_unseen = turned.switches.quirks["c24"]
-        if is_unseen and not any(self._evidence.forbidden.values()):
-            return
-        if not is_unseen and not any(key[0] in PLACEMENTS for key in self._open):
-            return
-        variant = with_switches(self._variant, [turned])
+        variant = switches.with_switches(self._variant, [turned])
         again, left = await self._differences(variant)
         if left.keys() - self._open.keys() or left.keys() == self._open.keys():
             return
-        if not is_unseen:
-            detail = "the recorded scheduler saw rules; with c24 off the outcome is as recorded"
-            judgement = Judgement(reason=turned.reason, detail=detail)
-            self._accept(variant, again, left, dict.fromkeys(self._open, judgement))
-            return
-        concerned = {
-            subject
-            for claim, is_by_rule in self._evidence.forbidden.items()
-            if is_by_rule
-            for subject in self._races.concerned(claim, self._again)
-        }
-        judgement = Judgement(
-            reason=DifferenceClass.IGNORED_RULES,
-            detail="a rule forbids the recorded device; with c24 on the outcome is as recorded",
-        )
-        reasons = {key: judgement for key in self._open if key[1] in concerned}
+        evidence, races = self._evidence, self._races
+        reasons = switches.reasons_of_rules(turned, evidence, races, self._open, self._again)
         self._accept(variant, again, left, reasons)
 
     async def _place(self) -> None:
@@ -327,7 +313,7 @@ class Prover:
             if lack and await self._judge_own(root, group):
                 continue
             if overuse is None and not lack:
-                if await self._explain_placement(root, group):
+                if await self._explain_placement(root, group) or await self._look_back(root):
                     continue
                 if not self._has_unexplained():
                     await self._try_switches_for(root)
@@ -357,6 +343,21 @@ class Prover:
             return True
         return False
 
+    async def _look_back_at_attempts(self) -> None:
+        """Looks at earlier states for each pod with differences."""
+        for sides in list(self._open.values()):
+            if sides.key in self._open:
+                await self._look_back(sides)
+
+    async def _look_back(self, root: Sides) -> bool:
+        """Settles attempts that earlier states explain; their writes are taken as recorded."""
+        pod = subject_of(root, self._recorded, self._again)
+        explained = await self._earlier.explained(pod, self._open.values(), self._again)
+        for sides in explained:
+            self._settle_for_good(sides.key, EARLIER_STATE)
+        await self._impose({(SCHEDULER, uid) for each in explained for uid in (pod, each.uid)})
+        return root.key not in self._open
+
     async def _judge_own(self, root: Sides, group: str) -> bool:
         """Judges writes that rest on nothing unrecorded; True if `root` vanishes with one."""
         own = [
@@ -369,8 +370,7 @@ class Prover:
             if key in self._open and not self._has_unexplained():
                 await self._try_switches_for(self._open[key])
             if key in self._open:
-                self._settle(key, self._undecided(self._open[key], self._unproved()))
-                self._settled.add(key)
+                self._settle_for_good(key, self._undecided(self._open[key], self._unproved()))
         return root.key not in self._open
 
     async def _give_up(self, root: Sides, group: str, overuse: str | None, lack: str) -> None:
@@ -382,8 +382,7 @@ class Prover:
                     judgement = Judgement(reason=DifferenceClass.UNEXPLAINED, detail=overuse)
                 elif lack:
                     judgement = Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=lack)
-                self._settle(key, judgement)
-                self._settled.add(key)
+                self._settle_for_good(key, judgement)
         author = EVICTION if root.aspect is Aspect.EVICTIONS else SCHEDULER
         await self._impose({(author, subject) for subject in (group, root.uid)})
 
@@ -408,8 +407,7 @@ class Prover:
             if sides.uid in users and key not in gaps and doubting.is_of_own(sides, self._again)
         }
         for key, gap in gaps.items():
-            self._settle(key, Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=gap))
-            self._settled.add(key)
+            self._settle_for_good(key, Judgement(reason=DifferenceClass.NOT_COMPARABLE, detail=gap))
         writes = {(each, uid) for each in (CLAIMS, COLLECTOR, SCHEDULER) for uid in claims}
         await self._impose(writes | {(SCHEDULER, uid) for uid in users})
 
@@ -474,7 +472,7 @@ class Prover:
         _, before = await self._differences(self._variant, until)
         without = before[root.key].again if root.key in before else None
         async for switched in self._search.promising(root.key, without, until):
-            variant = with_switches(self._variant, [switched])
+            variant = switches.with_switches(self._variant, [switched])
             again, left = await self._differences(variant)
             if root.key in left or left.keys() - self._open.keys():
                 continue
@@ -488,7 +486,9 @@ class Prover:
         self, group: Sequence[Switched], until: Instant | None, is_over: IsOver
     ) -> Open:
         """The differences of a run with these switches."""
-        return (await self._differences(with_switches(self._variant, group), until, is_over))[1]
+        return (
+            await self._differences(switches.with_switches(self._variant, group), until, is_over)
+        )[1]
 
     def _overuse(self, group: str) -> str | None:
         for claim, problem in self._evidence.overused.items():

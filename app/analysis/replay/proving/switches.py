@@ -7,13 +7,15 @@ explains nothing. Runs that end at the first contradiction find these switches; 
 without them, by halves. Only the first run of a group continues after a contradiction.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from app.analysis.replay.differences import DifferenceKey, Sides
-from app.analysis.replay.proving.evidence import Switched
+from app.analysis.replay.classes import DifferenceClass, Judgement
+from app.analysis.replay.differences import PLACEMENTS, DifferenceKey, Sides
+from app.analysis.replay.proving.evidence import Evidence, Switched
 from app.analysis.replay.proving.runs import IsOver
+from app.analysis.replay.races import Races
 from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
 from app.domain.values.timestamps import Instant
@@ -128,3 +130,31 @@ def with_switches(variant: Variant, group: Sequence[Switched]) -> Variant:
     for switched in group:
         switches |= switched.switches
     return replace(variant, switches=switches)
+
+
+def rules_to_turn(evidence: Evidence, open_ones: Open) -> Switched | None:
+    """The switch of C24, if it may explain a difference.
+
+    Turned on, it explains a placement that breaks an existing rule; turned off, any placement.
+    """
+    turned = evidence.rules_seen
+    if turned is None:
+        return None
+    if turned.switches.quirks["c24"]:
+        return turned if evidence.by_rules else None
+    return turned if any(key[0] in PLACEMENTS for key in open_ones) else None
+
+
+def reasons_of_rules(
+    turned: Switched, evidence: Evidence, races: Races, open_ones: Open, again: Trace
+) -> Mapping[DifferenceKey, Judgement]:
+    """The judgements of the differences that C24 explains, of those that vanish with the switch."""
+    if not turned.switches.quirks["c24"]:
+        detail = "the recorded scheduler saw rules; with c24 off the outcome is as recorded"
+        return dict.fromkeys(open_ones, Judgement(reason=turned.reason, detail=detail))
+    concerned = {each for claim in evidence.by_rules for each in races.concerned(claim, again)}
+    judgement = Judgement(
+        reason=DifferenceClass.IGNORED_RULES,
+        detail="a rule forbids the recorded device; with c24 on the outcome is as recorded",
+    )
+    return {key: judgement for key in open_ones if key[1] in concerned}

@@ -39,6 +39,7 @@ COMPONENT = "device-taint-eviction-controller"
 CONDITION_REASON = "DeletionByDeviceTaintManager"
 CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
 EVENT_REASON = "DeviceTaintManagerEviction"
+CANCELLED = "Cancelling deletion"
 
 EVICTED_MAX = 500
 """The most evicted pods that are remembered, newest last; upstream's bound."""
@@ -297,7 +298,7 @@ class EvictionReconciler:
             _reference(pod_id),
             kind="Normal",
             reason=EVENT_REASON,
-            message="Cancelling deletion",
+            message=CANCELLED,
         )
         decision = Decision(
             controller=NAME,

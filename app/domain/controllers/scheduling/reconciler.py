@@ -58,7 +58,7 @@ class SchedulingReconciler:
     reads: Reads = None
 
     def __init__(self, rules: SchedulerRules) -> None:
-        self._rules = rules
+        self.rules = rules
         self.nodes = NodeIndex()
         self.queue = SchedulingQueue(
             pops_early=rules.gates.enabled("SchedulerPopFromBackoffQ"), pace=rules.pace
@@ -106,7 +106,7 @@ class SchedulingReconciler:
                 self._wake(hints.ANY_DEVICE, event, objects)
         elif is_of(key, api_resources.DEVICE_CLASSES):
             self._verdicts.clear()
-            serves = self._rules.gates.enabled("DRAExtendedResource")
+            serves = self.rules.gates.enabled("DRAExtendedResource")
             for hint in self._waker.class_hints(event, serves_resources=serves):
                 self._wake(hint, event, objects)
         elif is_of(key, api_resources.DEVICE_TAINT_RULES) or is_of(
@@ -187,7 +187,7 @@ class SchedulingReconciler:
                 result = Attempt(outcome="Error", message=refused, next_start=turn.start)
             else:
                 result = self._try(views, turn)
-            plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
+            plan = planning.plan_of(self.rules, views.objects, self._series, turn, result)
             if result.outcome == "Scheduled":
                 self._assumed.add(turn.pod, result, views.allocated, plan.commands)
         return plan
@@ -211,7 +211,7 @@ class SchedulingReconciler:
             )
             with self._assumed.in_force(views.allocated, repeated.assumed):
                 result = repeated_attempts.refusal_of(repeated) or self._try(views, turn)
-            plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
+            plan = planning.plan_of(self.rules, views.objects, self._series, turn, result)
             if not plan.is_empty:
                 return plan
             again.append(repeated_attempts.of_attempt(turn, result))
@@ -247,7 +247,7 @@ class SchedulingReconciler:
             if not hints.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
                 self._wake(hints.POD_CAME, event, objects)
             return
-        if pod_spec.is_ours(tree, self._rules.profiles):
+        if pod_spec.is_ours(tree, self.rules.profiles):
             self._fold_waiting(event, place, tree, objects)
             self._fold_nomination(event, place, tree, objects)
 
@@ -292,7 +292,7 @@ class SchedulingReconciler:
         place = (event.key.namespace, event.key.name)
         is_gone = event.type is EventType.OBJECT_DELETED
         has_news = self._waker.has_news(event)
-        if is_gone and self._rules.quirks.c15:
+        if is_gone and self.rules.quirks.c15:
             return
         freed = change.was_set if is_gone else change.was_freed
         if freed:
@@ -370,7 +370,7 @@ class SchedulingReconciler:
         if tree is None:
             self.queue.remove(pod.place)
             return Plan(controller=NAME, key=key)
-        is_asked = pod.was_flushed or self._rules.pace is not None
+        is_asked = pod.was_flushed or self.rules.pace is not None
         if is_asked and not pod_claims.are_there(views.objects, pod.spec.facts):
             # PreEnqueue refuses a pod whose time is up. A recorded pace tries pods so late that
             # PreEnqueue had refused them in between.
@@ -390,7 +390,7 @@ class SchedulingReconciler:
             start=self._next_start,
             number=pod.unfit + pod.errors + 1,
             batch=len(self._assumed),
-            bounds=self._rules.summary,
+            bounds=self.rules.summary,
         )
         if "deletionTimestamp" in tree["metadata"]:
             plan = planning.skip_plan(views.objects, self._series, turn)
@@ -403,8 +403,8 @@ class SchedulingReconciler:
     def _act(self, views: DeviceViews, held: Wait, now: Instant) -> Plan | None:
         """The next act of a placed pod: its claims, then its binding when all devices are ready."""
         if held.assumed is not None and held.assumed.claims_at is not None:
-            return delayed_binding.write_claims(self._rules, views, self._series, held, now)
-        return waiting_binding.look(views, self._series, held, now, self._rules.binding_timeout)
+            return delayed_binding.write_claims(self.rules, views, self._series, held, now)
+        return waiting_binding.look(views, self._series, held, now, self.rules.binding_timeout)
 
     def _attempt(self, views: DeviceViews, pod: QueuedPod, turn: Turn) -> Plan:
         refused = self._refused.pop(pod.place, "")
@@ -412,10 +412,10 @@ class SchedulingReconciler:
             result = Attempt(outcome="Error", message=refused, next_start=turn.start)
         else:
             result = self._try(views, turn)
-        if until := planning.put_off(self._rules.pace, turn, result):
+        if until := planning.put_off(self.rules.pace, turn, result):
             self.queue.put_off(pod, until)
             return Plan(controller=NAME, key=turn.key)
-        plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
+        plan = planning.plan_of(self.rules, views.objects, self._series, turn, result)
         if plan.is_empty:
             # There is nothing new to write: the attempt is recorded together with similar ones.
             self._quiet.append(repeated_attempts.of_attempt(turn, result))
@@ -430,7 +430,7 @@ class SchedulingReconciler:
 
     def _try(self, views: DeviceViews, turn: Turn) -> Attempt:
         return attempt(
-            self._rules,
+            self.rules,
             views,
             self.nodes,
             self._verdicts,
@@ -481,8 +481,8 @@ class SchedulingReconciler:
 
     def _lose(self, held: Wait, now: Instant) -> None:
         """Forgets a wait, as a process does that ends; its successor tries the pod anew."""
-        if self._rules.pace is not None:
-            self._rules.pace.forget_wait(held.uid)
+        if self.rules.pace is not None:
+            self.rules.pace.forget_wait(held.uid)
         self._end_binding(held.place)
         pod = self.queue.get(held.place)
         if pod is not None and pod.spec.facts.uid == held.uid:

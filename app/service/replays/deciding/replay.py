@@ -19,6 +19,12 @@ from app.analysis.replay.classes import End, Judgement, Sought
 from app.analysis.replay.differences import Compared
 from app.analysis.replay.instants import known_instants
 from app.analysis.replay.proving.budget import Budget
+from app.analysis.replay.proving.earlier_states import (
+    EarlierStates,
+    MakeAgain,
+    SeenAttempt,
+    in_flight,
+)
 from app.analysis.replay.proving.evidence import Evidence, Switched, possible
 from app.analysis.replay.proving.prover import Prover
 from app.analysis.replay.proving.runs import IsOver, MadeRun
@@ -119,7 +125,8 @@ async def decide(
             has_lacks = True
             facts = await judge(rules.profile, only_invariants=False)
     impossible = facts.problems() if facts is not None and has_lacks else {}
-    prover = prover_of(runs, compare, proofs, variant, impossible)
+    make_again = None if sought else partial(_made_again, log, history, runs)
+    prover = prover_of(runs, compare, proofs, variant, impossible, make_again)
     await prover.judge(run.trace, compared.different, sought)
     progress("deciding again", until, until)
     if facts is not None and prover.variant.switches != variant.switches:
@@ -278,8 +285,9 @@ def prover_of(
     proofs: Proofs,
     variant: Variant,
     impossible: Mapping[ObjectKey, str] = MappingProxyType({}),
+    make_again: MakeAgain | None = None,
 ) -> Prover:
-    """Makes the prover of the plain run's differences; `impossible` is as in `Evidence`."""
+    """Makes the prover of the plain run's differences; the last two are as in `Evidence`."""
     recording = runs.recording
     pace = runs.pace()
 
@@ -312,6 +320,7 @@ def prover_of(
             waits=pace.waits,
             scheduler=runs.process_of("scheduling"),
             manager=runs.process_of("rule-status"),
+            make_again=make_again,
         ),
         races=Races(recording.trace, pace),
         run=made,
@@ -319,6 +328,22 @@ def prover_of(
         variant=variant,
         budget=budget,
     )
+
+
+async def _made_again(
+    log: EventLog, history: HistoryInfo, runs: Runs, attempts: Sequence[SeenAttempt]
+) -> tuple[bool, int]:
+    """Makes attempts again, each with its recorded node among equally good ones."""
+    nodes = {each.uid: each.node for each in attempts}
+    profile = runs.plane.rules(Switches()).profile
+    flying = in_flight(runs.recording.trace, runs.pace().waits)
+    states = EarlierStates(profile, runs.scheduler(RecordedTies(nodes)), attempts, flying)
+    async for page in _pages(log, history, runs.bounds):
+        states.follow(page)
+        if states.is_over:
+            break
+    states.end()
+    return states.agree, states.work
 
 
 def _sorted_out(

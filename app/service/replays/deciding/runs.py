@@ -26,6 +26,7 @@ from app.analysis.replay.variants import Switches, Variant
 from app.analysis.replay.writers import Writers, short_name
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
 from app.domain.errors import InputError
 from app.domain.log import Event, Revision
@@ -92,6 +93,12 @@ class Runs:
     @cached_property
     def _paces(self) -> Paces:
         return Paces(self.recording, self.writers.names, self.beginning)
+
+    def scheduler(self, ties: TieBreak) -> SchedulingReconciler:
+        """A new scheduler, which is in no run."""
+        profiles = profiles_bound(self.recording.trace, self.recording.ranks)
+        made = self.plane.controllers(Switches(), ties, None, None, profiles)
+        return next(each for each in made if isinstance(each, SchedulingReconciler))
 
     def process_of(self, controller: str) -> Process:
         """The process that runs a controller, as the recording shows it at work."""

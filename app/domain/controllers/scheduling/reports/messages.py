@@ -1,6 +1,6 @@
 """The messages of attempts, as upstream writes them. Parity: controllers.md 4.3."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.values import json_tree
@@ -98,6 +98,16 @@ def assigned(namespace: str, name: str, node: str) -> str:
 def binding_in_vain(name: str) -> str:
     """The message of an attempt whose pod was gone when it was to be bound."""
     return f'running Bind plugin "DefaultBinder": pods "{name}" not found'
+
+
+def claim_gone(namespace: str, name: str) -> Iterator[str]:
+    """The messages of attempts whose claim was gone, or to go, when it was to be written."""
+    claim = f"claim {namespace}/{name}"
+    missing = f'resourceclaims.resource.k8s.io "{name}" not found'
+    yield prebind_failure(f"{claim} got deleted in the meantime")
+    yield prebind_failure(f"get updated {claim} after conflict: {missing}")
+    for what in ("add finalizer", "add reservation", "add allocation and reservation"):
+        yield prebind_failure(f"{what} to {claim}: {missing}")
 
 
 def prebind_error(summary: JsonView, problem: str) -> str:
