@@ -23,6 +23,7 @@ from app.analysis.explain.tallies import (
     tally,
 )
 from app.domain.allocation.quirks import numbers_of
+from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.explanation import RequestReason
 from app.domain.values import counts
 
@@ -340,7 +341,36 @@ def _suitable(on_nodes: _OfNodes) -> str:
     low, high = min(suitable), max(suitable)
     of = f"{min(totals)}" if min(totals) == max(totals) else f"{min(totals)} to {max(totals)}"
     some = f"{low}" if low == high else f"{low} to {high}"
-    return f"{some} of {of} can be taken" + (" on each node" if len(on_nodes) > 1 else "")
+    text = f"{some} of {of} can be taken" + (" on each node" if len(on_nodes) > 1 else "")
+    needs = on_nodes[0][1].needs
+    most = max(_ever_suitable(request) for _, request in on_nodes)
+    if high < most < needs:
+        # If all of them are given back, they are still too few.
+        has = "the node has only" if len(on_nodes) == 1 else "no node has more than"
+        text += f"; {has} {most} of that sort"
+    return text
+
+
+def _ever_suitable(request: RequestReason) -> int:
+    """The number of a node's devices that are of the sort that is asked for, taken or not."""
+    return sum(
+        device.cause is None or device.cause.kind not in _OF_ANOTHER_SORT
+        for device in request.devices
+    )
+
+
+_OF_ANOTHER_SORT = frozenset(
+    (
+        causes.CauseKind.OTHER_NODE,
+        causes.CauseKind.BINDING,
+        causes.CauseKind.SELECTOR,
+        causes.CauseKind.SELECTOR_ERROR,
+        causes.CauseKind.CAPACITY_MISSING,
+        causes.CauseKind.CAPACITY_POLICY,
+        causes.CauseKind.COUNTERS_OFF,
+    )
+)
+"""The kinds of causes that stay while devices are given back."""
 
 
 def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:

@@ -55,6 +55,8 @@ def lines(
 ) -> tuple[str, ...]:
     """A line for each request without a suitable device, with the causes of most devices.
 
+    A request with alternatives has a line for each, also for those with too few suitable devices.
+
     `is_local` is whether each device is published for one node, so that counts over nodes are
     numbers of devices. When each request has suitable devices, all requests are told, but for
     nodes on which all could be satisfied alone. The devices for a single request are then too few
@@ -68,13 +70,21 @@ def lines(
         for request, counted in requests.items()
         if all(cause.cause != causes.SUITABLE for cause in counted)
     }
+    lists = {(claim, name.partition("/")[0]) for claim, name in failing if "/" in name}
+    # The other alternatives of such a request do not fit, either.
+    failing = {
+        (claim, name): counted
+        for (claim, name), counted in requests.items()
+        if (claim, name) in failing or (claim, name.partition("/")[0]) in lists
+    }
     entries = _entries(pod)
     is_only = len(requests) == 1 and not (failing or summary.together or summary.causes_cut)
     sentences = []
     is_noted = False
     for (claim, name), counted in list((failing or requests).items())[:REQUESTS_SHOWN_MAX]:
         wants = _wants(views, pod, claim, name)
-        is_spread = is_local and is_only and not wants.startswith(_WANTS_ALL)
+        is_alone = is_only or (claim, name) in failing
+        is_spread = is_local and is_alone and not wants.startswith(_WANTS_ALL)
         causes_text = "; ".join(_causes(counted, is_spread=is_spread))
         if not is_local and not is_noted and any(cause.nodes > 1 for cause in counted):
             causes_text += EACH_NODE

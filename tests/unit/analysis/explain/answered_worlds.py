@@ -210,6 +210,14 @@ def requests_of_which_some_fail() -> Asked:
     return claim(cluster, *requests)
 
 
+def last_alternative_is_more_than_a_node_has() -> Asked:
+    """Whoever gives devices back, the pod does not fit."""
+    cluster = using(base(2), "held", "held-too", "held-there")
+    big = {"name": "big", "deviceClassName": "gpu", "selectors": selecting("false")}
+    small = {"name": "small", "deviceClassName": "gpu", "count": 3}
+    return claim(cluster, {"name": "g", "firstAvailable": [big, small]})
+
+
 def requests_that_fail_together() -> Asked:
     cluster = base(2, 0)
     for node in ("n0", "n1"):
@@ -1446,6 +1454,7 @@ STATES: dict[str, Callable[[], Asked]] = {
         host_port_is_in_use,
         nodes_are_short_of_cpu_and_have_devices,
         requests_of_which_some_fail,
+        last_alternative_is_more_than_a_node_has,
         requests_that_fail_together,
         two_claims_of_which_one_is_too_large,
         two_claims_that_want_one_device,
@@ -1605,6 +1614,7 @@ HELPED: dict[str, Callable[[], Asked]] = {
     f"{world.__name__}_helped": world
     for world in (
         requests_of_which_some_fail,
+        last_alternative_is_more_than_a_node_has,
         requests_that_fail_together,
         two_claims_that_want_one_device,
         counters_are_used_up,
