@@ -9,6 +9,9 @@ Parity: controllers.md 5.5, api.md 5. The server sets the phase with the mark of
 label with the name, and lets nobody write others.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, losses_of
 from app.analysis.verify.invariants.known import KnownNamespace
@@ -34,8 +37,14 @@ _LABEL = "resource.kubernetes.io/admin-access"
 _OLD_LABEL = "resource.k8s.io/admin-access"
 """The label in releases before 1.34."""
 
+_ENDING = b'"deletionTimestamp"'
+_Take = Callable[[Cluster, Event, Any], None]
+
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _END, _GRACE = "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"
+_OF_DELETIONS = ("foregroundDeletion", "orphan")
+"""The finalizers that a request of a deletion itself adds, also a second one."""
+
 _SKEW = CLOCK_TOLERANCE + SECOND
 """The greatest difference between times in objects, which are whole seconds, that clocks make."""
 
@@ -94,21 +103,72 @@ def _instant(text: str) -> Instant | None:
         return None
 
 
-def judge_deletion(cluster: Cluster, event: Event) -> None:
-    """Notes a deletion without its grace period, which a server sets with its time.
+def followed(take: _Take) -> _Take:
+    """The function that applies the events of a kind, and follows the deletions of its objects."""
 
-    Only pods have a grace period of more than 0; a namespace has none. Parity: controllers.md 6.5.
+    def take_and_follow(cluster: Cluster, event: Event, parts: Any) -> None:
+        take(cluster, event, parts)
+        if event.key in cluster.ending or _ENDING in event.body:
+            follow_deletion(cluster, event)
+
+    return take_and_follow
+
+
+def follow_deletion(cluster: Cluster, event: Event) -> None:
+    """Notes what no server does to an object that is being deleted. Parity: controllers.md 6.5.
+
+    Nothing between two states that were recorded themselves explains a mark that went or moved, nor
+    a finalizer that came. The line of a removal may show an earlier state.
     """
+    key, before = event.key, cluster.ending.get(event.key)
+    if event.type is EventType.OBJECT_DELETED:
+        cluster.ending.pop(key, None)
+        return
     if not (event.uid and is_shown(event.stamp.origin)):
         return
     metadata = reading.ending(event.body).metadata
-    grace = metadata.deletion_grace_period_seconds
-    if not metadata.deletion_timestamp or grace == 0:
+    if metadata.deletion_timestamp:
+        cluster.ending[key] = event.uid, metadata
+        _judge_grace(cluster, key, metadata.deletion_grace_period_seconds)
+    else:
+        cluster.ending.pop(key, None)
+    if before is None or before[0] != event.uid:
         return
-    if grace is None or grace < 0 or event.key.resource != PODS:
+    last = before[1]
+    if _is_moved(key, last.deletion_timestamp, metadata.deletion_timestamp):
+        note_changed(cluster, event, _END)
+    elif any(each not in (*last.finalizers, *_OF_DELETIONS) for each in metadata.finalizers):
+        note_changed(cluster, event, "metadata.finalizers")
+
+
+def _judge_grace(cluster: Cluster, key: ObjectKey, grace: int | None) -> None:
+    """Notes a deletion without its grace period, which a server sets with its time.
+
+    Only pods have a grace period of more than 0; a namespace has none.
+    """
+    if grace == 0 or key.resource == NAMESPACES:
+        return
+    if grace is None or grace < 0 or key.resource != PODS:
         value = "not set" if grace is None else grace
         message = f"metadata.deletionTimestamp is set, and {_GRACE} is {value}"
-        note_disagreement(cluster, event.key, _GRACE, message)
+        note_disagreement(cluster, key, _GRACE, message)
+
+
+def _is_moved(key: ObjectKey, before: str, after: str) -> bool:
+    """Whether the time of a deletion was changed, other than to an earlier end of a pod."""
+    one, other = _instant(before), _instant(after)
+    if key.resource == PODS and one is not None and other is not None:
+        return other > one
+    return one != other
+
+
+def note_changed(
+    cluster: Cluster, event: Event, field: str, kind: ViolationKind = ViolationKind.BROKEN
+) -> None:
+    """Notes a change of a field that the server keeps immutable. Parity: objects.md 5.1, 6, 7."""
+    place = ("immutable-field-unchanged", event.key, field, event.revision)
+    message = f"{field} was changed, which no server allows"
+    cluster.note_fault(event.key, place, Finding(kind=kind, objects=(event.key,), message=message))
 
 
 def note_disagreement(

@@ -62,10 +62,12 @@ def take(cluster: Cluster, event: Event, claim: RawClaim | None) -> None:
     _take(cluster, event, claim)
     if was_free or cluster.unready:
         readiness.follow_claim(cluster, event, claim, was_free=was_free)
+    if claim is not None and claim.status.reserved_for:
+        strangers.judge_twice(cluster, event)
     if claim is not None and claim.status.devices:
         _judge_reports(cluster, event, claim.status)
-    if claim is not None and claim.metadata.deletion_timestamp:
-        admin.judge_deletion(cluster, event)
+    if claim is not None and (claim.metadata.deletion_timestamp or event.key in cluster.ending):
+        admin.follow_deletion(cluster, event)
     if is_created and cluster.claims[event.key].spec.asks_admin:
         admin.judge(cluster, event, is_dated=is_dated)
 
@@ -137,9 +139,9 @@ def _note_shown(
     if known.shown is not None or last.part is None:
         return
     if (kind := change_between(last.part, claim.spec)) is not None:
-        note_changed(cluster, event, "spec", kind)
+        admin.note_changed(cluster, event, "spec", kind)
     if last.is_terminating and not claim.metadata.deletion_timestamp:
-        note_changed(cluster, event, "metadata.deletionTimestamp")
+        admin.note_changed(cluster, event, "metadata.deletionTimestamp")
 
 
 def change_between(one: Raw, other: Raw) -> ViolationKind | None:
@@ -267,9 +269,9 @@ def _take_change(
         cluster.dirty.add(known)
     if is_certain:
         if spec != known.spec.raw and not reading.means_same(spec, known.spec.raw):
-            note_changed(cluster, event, "spec")
+            admin.note_changed(cluster, event, "spec")
         if was_terminating and not known.is_terminating:
-            note_changed(cluster, event, "metadata.deletionTimestamp")
+            admin.note_changed(cluster, event, "metadata.deletionTimestamp")
         if was_protected and not known.is_protected and held is not None and now is held:
             _note_unprotected(cluster, event)
         if known.is_terminating and (was_terminating or not is_collapsed):
@@ -315,15 +317,6 @@ def _note_cause(cluster: Cluster, event: Event, known: KnownClaim, cause: Cause)
     if cluster.dirty or event.stamp.verb == LISTED:
         known.cause = cause
         cluster.caused.append(known)
-
-
-def note_changed(
-    cluster: Cluster, event: Event, field: str, kind: ViolationKind = ViolationKind.BROKEN
-) -> None:
-    """Notes a change of a field that the server keeps immutable. Parity: objects.md 5.1, 6, 7."""
-    place = ("immutable-field-unchanged", event.key, field, event.revision)
-    message = f"{field} was changed, which no server allows"
-    cluster.note_fault(event.key, place, Finding(kind=kind, objects=(event.key,), message=message))
 
 
 def _note_late(cluster: Cluster, event: Event, *, is_guess: bool) -> None:

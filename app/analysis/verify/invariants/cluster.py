@@ -8,6 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
+from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.known import KnownClaim, KnownNamespace, KnownPod
 from app.analysis.verify.invariants.placements import Switches
 from app.analysis.verify.invariants.pools import Pool
@@ -69,7 +70,8 @@ class Cluster:
     and uid.
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
     itself, where a later one was not (None when there is no such state). `specs` has the uid, the
-    generation and the spec of the last such state of a slice, rule, patch or class. `evictors` are
+    generation and the spec of the last such state of a slice, rule, patch or class, `ending` the
+    uid and the metadata of the last one of each object that is being deleted. `evictors` are
     the taints that evicted the pod that was marked for deletion at a revision, if they are known.
     `unready` are the claims whose devices were not ready since they got them, `early` the times
     in which a lost report of them may have come before a pod was bound to them.
@@ -97,6 +99,7 @@ class Cluster:
         self.rule_statuses = RuleStatuses()
         self.shown: dict[ObjectKey, Any] = {}
         self.specs: dict[ObjectKey, tuple[str, bytes]] = {}
+        self.ending: dict[ObjectKey, tuple[str, reading.EndingMetadata]] = {}
         self.namers: set[str] = set()
         self.counts, self.ranks = False, True
         self.caused: list[KnownClaim] = []
@@ -379,6 +382,11 @@ class Cluster:
         """Forgets the faults of an object that is gone or was replaced by a new one."""
         if self.faults and self.faults.pop(key, None) is not None:
             self.dirty.add((OBJECT, key))
+
+    def forget_states(self) -> None:
+        """Forgets the states that later ones are compared with."""
+        self.specs.clear()
+        self.ending.clear()
 
     def note_gone(self, pod: KnownPod, event: Event) -> None:
         """Remembers a deleted pod for a while: other writers may not have seen the deletion.

@@ -4,8 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from app.analysis.verify.invariants import admin, cells, evictions, readiness, reading, strangers
-from app.analysis.verify.invariants.claims import change_between, note_changed
+from app.analysis.verify.invariants.admin import note_changed
+from app.analysis.verify.invariants.claims import change_between
 from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
 from app.analysis.verify.invariants.known import (
     NOT_SHOWN,
@@ -31,6 +34,8 @@ _CREATED = EventType.OBJECT_CREATED
 _COUNTED = ("cpu", "memory")
 """The resources that make the class of quality of service."""
 
+_OBSERVED = b'"observedGeneration"'
+
 _MIRROR = "kubernetes.io/config.mirror"
 """The annotation of the pods that a kubelet makes for its files."""
 
@@ -43,6 +48,34 @@ _PRIORITIES = {
 
 _POLICY = "PreemptLowerPriority"
 """The policy of pre-emption of these."""
+
+
+class _Observing(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The generation that a condition is about."""
+
+    observed_generation: int = 0
+
+
+class _Status(_Observing, frozen=True, gc=False, rename="camel"):
+    """The generations that the status of a pod and its conditions are about."""
+
+    conditions: tuple[_Observing, ...] = ()
+
+
+class _Counted(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The generation of a pod."""
+
+    generation: int = 0
+
+
+class _Observed(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A pod, of which generations matter."""
+
+    metadata: _Counted = _Counted()
+    status: _Status = _Status()
+
+
+_observed = reading.reader(_Observed)
 
 
 def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
@@ -75,12 +108,28 @@ def take(cluster: Cluster, event: Event, pod: RawPod | None) -> None:
         _take_change(cluster, event, known, pod, is_whole=is_whole)
     if pod.status.resource_claim_statuses != known.judged:
         _judge_names(cluster, event, known)
-    if pod.metadata.deletion_timestamp:
-        admin.judge_deletion(cluster, event)
+    if pod.metadata.deletion_timestamp or key in cluster.ending:
+        admin.follow_deletion(cluster, event)
+    if shows and uid and _OBSERVED in event.body:
+        _judge_observed(cluster, event)
     if kind is _CREATED and admin.is_creation(event) and admin.is_request(event):
         new = reading.new_pod(event.body)
         _judge_quality(cluster, event, new)
         _judge_priority(cluster, event, new)
+
+
+def _judge_observed(cluster: Cluster, event: Event) -> None:
+    """Notes a status about a generation that the pod has not reached. Parity: controllers.md 6.1.
+
+    A pod without a generation may be of an older server.
+    """
+    pod = _observed(event.body)
+    statuses = (pod.status, *pod.status.conditions)
+    latest = max(each.observed_generation for each in statuses)
+    generation = pod.metadata.generation
+    if 0 < generation < latest:
+        message = f"an observedGeneration is {latest}, and metadata.generation {generation}"
+        admin.note_disagreement(cluster, event.key, "observedGeneration", message)
 
 
 def _judge_priority(cluster: Cluster, event: Event, pod: reading.NewPod) -> None:

@@ -1,7 +1,8 @@
 """Writes of drivers and administrators: slices, rules, patches, templates, nodes."""
 
 from app.analysis.verify.invariants import admin, reading
-from app.analysis.verify.invariants.claims import change_between, note_changed
+from app.analysis.verify.invariants.admin import note_changed
+from app.analysis.verify.invariants.claims import change_between
 from app.analysis.verify.invariants.cluster import LISTED, Cluster
 from app.analysis.verify.invariants.rule_statuses import made_at
 from app.analysis.verify.invariants.specs import asks_admin
@@ -12,7 +13,6 @@ from app.domain.values.timestamps import SECOND, Instant
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
-_ENDING = b'"deletionTimestamp"'
 _TAINTED = b'"taint'
 _IMMUTABLE = ("spec.driver", "spec.pool.name", "spec.nodeName")
 """The immutable fields of a slice that the rules read. Parity: objects.md 7."""
@@ -89,8 +89,6 @@ def _judge_generation(cluster: Cluster, event: Event) -> None:
     is_end = event.type is _DELETED
     if not is_end:
         specs[key] = event.uid, event.body
-        if _ENDING in event.body:
-            admin.judge_deletion(cluster, event)
     if admin.is_request(event):
         if admin.is_creation(event):
             _judge_first(cluster, event)

@@ -227,9 +227,10 @@ class Namespace(_Part, frozen=True, gc=False, rename="camel"):
     status: _Phased = _Phased()
 
 
-class _Ending(_Part, frozen=True, gc=False, rename="camel"):
+class EndingMetadata(_Part, frozen=True, gc=False, rename="camel"):
     """The metadata of an object that is being deleted."""
 
+    finalizers: tuple[str, ...] = ()
     deletion_timestamp: str = ""
     deletion_grace_period_seconds: int | None = None
 
@@ -237,7 +238,7 @@ class _Ending(_Part, frozen=True, gc=False, rename="camel"):
 class Ending(_Part, frozen=True, gc=False, rename="camel"):
     """An object that is being deleted."""
 
-    metadata: _Ending = _Ending()
+    metadata: EndingMetadata = EndingMetadata()
 
 
 class Resources(_Part, frozen=True, gc=False, rename="camel"):

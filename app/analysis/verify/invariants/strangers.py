@@ -1,11 +1,16 @@
-"""Strangers: consumers of claims that are no pods which exist, or none that use the claim."""
+"""Strangers: consumers of claims that are no pods which exist, or none that use the claim.
 
+Also consumers that a claim has twice.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
 
-from app.analysis.verify.invariants import reading
+from app.analysis.verify.invariants import admin, reading
 from app.analysis.verify.invariants.cluster import Cluster
 from app.analysis.verify.invariants.known import KnownClaim, KnownPod
 from app.analysis.verify.invariants.reading import Consumer
+from app.analysis.verify.invariants.unseen import is_shown
 from app.domain.log import Event, ObjectKey
 
 
@@ -73,3 +78,18 @@ def is_stray(known: KnownClaim, pod: KnownPod, uid: str) -> bool:
     if not pod.is_there or pod.uid != uid:
         return True
     return known not in pod.claims and not is_owned(known, uid)
+
+
+def judge_twice(cluster: Cluster, event: Event) -> None:
+    """Notes a claim that is reserved twice for a consumer. Parity: controllers.md 6.2.
+
+    The uid is the key of the list.
+    """
+    reserved = cluster.claims[event.key].reserved
+    uids = {each.uid for each in reserved}
+    if len(reserved) == len(uids) or not (event.uid and is_shown(event.stamp.origin)):
+        return
+    for uid, count in Counter(each.uid for each in reserved).items():
+        if uid and count > 1:
+            message = f"status.reservedFor names the consumer {uid} {count} times"
+            admin.note_disagreement(cluster, event.key, f"status.reservedFor {uid}", message)

@@ -65,7 +65,7 @@ _TAKES: Mapping[str, _Take] = {
     "nodes": publishing.take_node,
     admin.NAMESPACES: admin.take_namespace,
 }
-_TAKERS = {(group, resource): _TAKES[resource] for resource, group in READ.items()}
+_TAKERS = {(group, resource): admin.followed(_TAKES[resource]) for resource, group in READ.items()}
 """The functions that apply the events of each kind. Rules read no other kinds."""
 
 _SPLIT_TAKES: Mapping[type, _Take] = {RawPod: pods.take, RawClaim: claims.take}
@@ -208,7 +208,7 @@ class InvariantWatch:
         kinds = unseen.note_gap(event)
         self.cluster.rule_statuses.note_gap(kinds, event.stamp.time)
         if not key.name:
-            self.cluster.specs.clear()  # The store may have been restored from a backup.
+            self.cluster.forget_states()  # The store may have been restored from a backup.
             if doubts.is_late(event):
                 for kind in kinds:
                     self._note_late(kind)

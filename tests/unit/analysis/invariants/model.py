@@ -1507,7 +1507,16 @@ class Judge:
             total, allocated, unavailable, available = (pool.get(name) for name in names)
             if total is not None and available != max(0, total - allocated - unavailable):
                 broken["fields-agree", key, text(pool, "poolName")] = ("broken", {key})
+        uids = [text(each, "uid") for each in items(tree, "status", "reservedFor")]
+        for uid in uids if key.resource == "resourceclaims" else ():
+            if uid and uids.count(uid) > 1:
+                broken["fields-agree", key, "reserved", uid] = ("broken", {key})
         if key.resource == "pods":
+            told = [at(tree, "status"), *items(tree, "status", "conditions")]
+            generations = [at(each, "observedGeneration") or 0 for each in told]
+            generation = at(tree, "metadata", "generation") or 0
+            if generation and max(generations) > generation:
+                broken["fields-agree", key, "observed"] = ("broken", {key})
             entries = [text(each, "name") for each in items(tree, "spec", "resourceClaims")]
             for each in items(tree, "status", "resourceClaimStatuses"):
                 if text(each, "name") not in entries:
@@ -1609,7 +1618,34 @@ class Judge:
                 one, other = (pruned({"x": at(tree, *path)}) for tree in (before, after))
                 kind = "broken" if clash(one, other) else "unsure"
             found["immutable-field-unchanged", key, name, index] = (kind, {key})
-        return found
+        return found | self.ended_otherwise(index, key, earlier[0])
+
+    def ended_otherwise(self, index, key, last):
+        """A deletion that was taken back or moved, or a finalizer that came after its request.
+
+        A gap of more than one object may be the restore of a backup.
+        """
+        begin, end = self.states[last].revision, self.states[index].revision
+        for event in self.events:
+            is_gap = event.type is EventType.GAP_OBSERVED and event.key != CLOCKS
+            if is_gap and not event.key.name and begin < event.revision < end:
+                return {}
+        before, after = (self.states[each].objects[key] for each in (last, index))
+        if uid_of(before) != uid_of(after):
+            return {}
+        path = "metadata", "deletionTimestamp"
+        one, other = text(before, *path), text(after, *path)
+        is_moved = one > other or other == "" if key.resource != "pods" else other == ""
+        is_moved |= other > one
+        added = set(texts(after, "metadata", "finalizers"))
+        added -= {*texts(before, "metadata", "finalizers"), "foregroundDeletion", "orphan"}
+        if one and is_moved:
+            field = "metadata.deletionTimestamp"
+        elif one and added:
+            field = "metadata.finalizers"
+        else:
+            return {}
+        return {("immutable-field-unchanged", key, field, index): ("broken", {key})}
 
     def eviction(self, index, key, pod, losses, broken):
         claims = {type(key)(GROUP, "resourceclaims", key.namespace, n) for n in names_of(pod)}

@@ -2478,6 +2478,103 @@ def a_pod_has_the_claim_of_an_entry_that_it_lacks(story):
     return [("fields-agree", "broken", "q", write(), None)]
 
 
+def of_every_kind(story, finalizer):
+    """The keys of a slice, a class, a template, a node and a namespace that are being deleted."""
+    keys = [
+        key_of("resourceslices", "p-0"),
+        key_of("deviceclasses", "gpu"),
+        key_of("resourceclaimtemplates", "m"),
+        key_of("nodes", "n"),
+    ]
+    for key in keys:
+        metadata = {**GOING, "finalizers": [finalizer]}
+        story.put(key, {"metadata": metadata, "spec": {}}, after=1)
+    phased(story, "Terminating", {**ENDS, "finalizers": [finalizer]})
+    return [*keys, key_of("namespaces", "ns")]
+
+
+def the_deletions_of_all_kinds_are_taken_back(story):
+    found = []
+    for key in of_every_kind(story, "example.com/kept"):
+        tree, write = story.change(key, after=1)
+        del tree["metadata"]["deletionTimestamp"]
+        if key.resource == "namespaces":
+            tree["status"]["phase"] = "Active"
+        found.append(("immutable-field-unchanged", "broken", key.name, write(), None))
+    return found
+
+
+def the_deletions_of_all_kinds_are_moved(story):
+    found = []
+    for key in of_every_kind(story, "example.com/kept"):
+        tree, write = story.change(key, after=1)
+        tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:09Z"
+        found.append(("immutable-field-unchanged", "broken", key.name, write(), None))
+    return found
+
+
+def objects_that_are_deleted_get_finalizers(story):
+    """A second deletion may add those that say what becomes of dependents."""
+    found = []
+    for key in of_every_kind(story, "example.com/kept"):
+        tree, write = story.change(key, after=1)
+        tree["metadata"]["finalizers"] = ["example.com/kept", "foregroundDeletion"]
+        write()
+        tree, write = story.change(key, after=1)
+        tree["metadata"]["finalizers"] = ["example.com/other"]
+        found.append(("immutable-field-unchanged", "broken", key.name, write(), None))
+    return found
+
+
+def deletions_are_taken_back_by_a_backup(story):
+    keys = of_every_kind(story, "example.com/kept")
+    story.gap()
+    for key in keys:
+        tree, write = story.change(key, after=1)
+        del tree["metadata"]["deletionTimestamp"]
+        if key.resource == "namespaces":
+            tree["status"]["phase"] = "Active"
+        write()
+    return []
+
+
+def a_pod_has_less_time_to_end_than_at_first(story):
+    story.pod("q")
+    ending(story, key_of("pods", "q"), 30)
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    tree["metadata"]["deletionTimestamp"] = "2025-12-31T23:59:00Z"
+    write()
+    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    begin = story.put(key_of("pods", "q"), tree, after=1)
+    return [("immutable-field-unchanged", "broken", "q", begin, None)]
+
+
+def a_claim_is_reserved_twice_for_a_pod(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    tree, write = story.change(key_of("resourceclaims", "x"), after=1)
+    tree["status"]["reservedFor"] *= 2
+    return [("fields-agree", "broken", "x", write(), None)]
+
+
+def statuses_are_about_generations_that_pods_have_not_reached(story):
+    """A pod without a generation may be of a server that does not count them."""
+    condition = {"type": "Ready", "status": "True", "observedGeneration": 7}
+    found = []
+    for name, generation in (("q", 7), ("r", 6), ("s", None), ("t", 2)):
+        story.pod(name)
+        tree, write = story.change(key_of("pods", name), after=1)
+        tree["metadata"]["generation"] = generation
+        tree["status"]["conditions"] = [condition] if name != "t" else []
+        tree["status"]["observedGeneration"] = 3 if name == "t" else 1
+        begin = write()
+        if name in "rt":
+            found.append(("fields-agree", "broken", name, begin, None))
+    return found
+
+
 def counted(story, name, **numbers):
     """The status of a pool that a request asks for, with these numbers of devices."""
     key = key_of("resourcepoolstatusrequests", name)
