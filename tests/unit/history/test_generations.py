@@ -102,3 +102,33 @@ def test_allocation_before_the_creation_or_after_the_answer_contradicts_the_orde
     path = write_lines(tmp_path / "audit.jsonl", [audit("create", claim(3, allocated), second=1)])
     records, _ = read(path)
     assert (Loss.TIMES_CONTRADICT in records[0].losses) is is_odd
+
+
+PODS = ("", "v1", "pods", "Pod")
+
+
+@pytest.mark.parametrize(
+    ("generation", "spec", "metadata", "ops", "is_odd"),
+    [
+        (1, {"nodeName": "n"}, {}, [Op.ADDED, Op.MODIFIED], False),
+        (2, {"image": "b"}, {}, [Op.ADDED, Op.MODIFIED], False),
+        (2, {}, ENDING, [Op.ADDED, Op.MODIFIED], False),
+        (2, {"nodeName": "n"}, {}, [Op.ADDED, Op.GAP, Op.MODIFIED], False),
+        (1, {"image": "b"}, {}, [Op.ADDED, Op.MODIFIED], True),
+    ],
+)
+def test_generation_of_a_pod_rises_with_all_of_its_spec_but_the_node(
+    generation, spec, metadata, ops, is_odd, tmp_path
+):
+    def pod(rv, generation, *, image="a", metadata=None, **spec):
+        spec["containers"] = [{"name": "main", "image": image}]
+        return tree(PODS, rv=rv, metadata={"generation": generation, **(metadata or {})}, spec=spec)
+
+    states = pod(3, 1), pod(5, generation, metadata=metadata, **spec)
+    lines = [
+        audit(verb, state, type_=PODS, second=second)
+        for second, (verb, state) in enumerate(zip(("create", "update"), states, strict=True))
+    ]
+    records, found = read(write_lines(tmp_path / "audit.jsonl", lines))
+    assert [record.op for record in records] == ops
+    assert bool(found) is is_odd

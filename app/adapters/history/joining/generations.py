@@ -11,14 +11,14 @@ from app.domain.log.records import Record
 from app.domain.objects.schema import structural
 from app.domain.objects.schema.equality import semantic_equal
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 _COUNTED = frozenset(
     {"deviceclasses", "devicetaintrules", "resourceslicepatches", "resourceslices"}
 )
-"""The resources of devices with a generation. Claims and their templates have none."""
+"""The resources of devices with a generation. Claims and their templates have none, pods do."""
 
 
 class GenerationStep(Enum):
@@ -35,7 +35,14 @@ class GenerationStep(Enum):
 
 def counts(record: Record) -> bool:
     """Whether the generation of the record's object rises with its spec alone."""
-    return record.group == api_groups.RESOURCE and record.resource in _COUNTED
+    kind = record.group, record.resource
+    is_of_devices = record.group == api_groups.RESOURCE and record.resource in _COUNTED
+    return is_of_devices or kind == api_resources.PODS
+
+
+def _counted(tree: JsonObject) -> JsonObject:
+    """The spec without what changes no generation: the node, which a binding sets."""
+    return {name: value for name, value in meta.spec(tree).items() if name != "nodeName"}
 
 
 def step(schemas: Schemas, before: JsonObject, after: JsonObject) -> GenerationStep:
@@ -45,7 +52,7 @@ def step(schemas: Schemas, before: JsonObject, after: JsonObject) -> GenerationS
     if first is None or last is None or kind is None:
         return GenerationStep.RIGHT
     node = structural.storage_node(schemas, kind)
-    specs = {"spec": before.get("spec")}, {"spec": after.get("spec")}
+    specs = {"spec": _counted(before)}, {"spec": _counted(after)}
     fewest = 0 if semantic_equal(*specs, node) else 1
     is_ending = meta.deletion_timestamp(after) and not meta.deletion_timestamp(before)
     most = fewest + 1 if is_ending else fewest
