@@ -71,7 +71,8 @@ class Cluster:
     `shown` has what is immutable of a slice or template, as of its last state that was recorded
     itself, where a later one was not (None when there is no such state). `specs` has the uid, the
     generation and the spec of the last such state of a slice, rule, patch or class, `ending` the
-    uid and the metadata of the last one of each object that is being deleted. `evictors` are
+    uid and the metadata of the last one of each object that is being deleted, `answers` the uid
+    and the status of the last one of an answered request for the status of pools. `evictors` are
     the taints that evicted the pod that was marked for deletion at a revision, if they are known.
     `unready` are the claims whose devices were not ready since they got them, `early` the times
     in which a lost report of them may have come before a pod was bound to them.
@@ -99,6 +100,7 @@ class Cluster:
         self.rule_statuses = RuleStatuses()
         self.shown: dict[ObjectKey, Any] = {}
         self.specs: dict[ObjectKey, tuple[str, bytes]] = {}
+        self.answers: dict[ObjectKey, tuple[str, Raw]] = {}
         self.ending: dict[ObjectKey, tuple[str, reading.EndingMetadata]] = {}
         self.namers: set[str] = set()
         self.counts, self.ranks = False, True
@@ -386,6 +388,7 @@ class Cluster:
     def forget_states(self) -> None:
         """Forgets the states that later ones are compared with."""
         self.specs.clear()
+        self.answers.clear()
         self.ending.clear()
 
     def note_gone(self, pod: KnownPod, event: Event) -> None:

@@ -1,5 +1,10 @@
 """Writes of drivers and administrators: slices, rules, patches, templates, nodes."""
 
+import re
+
+import msgspec
+from msgspec import Raw
+
 from app.analysis.verify.invariants import admin, reading
 from app.analysis.verify.invariants.admin import note_changed
 from app.analysis.verify.invariants.claims import change_between
@@ -8,14 +13,59 @@ from app.analysis.verify.invariants.rule_statuses import made_at
 from app.analysis.verify.invariants.specs import asks_admin
 from app.analysis.verify.invariants.stock import SINCE_EVER
 from app.analysis.verify.invariants.unseen import is_shown
-from app.domain.log import Event, EventType
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values.timestamps import SECOND, Instant
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
 _TAINTED = b'"taint'
+_CALCULATED = re.compile(r"Calculated status for (\d{1,9}) pools")
 _IMMUTABLE = ("spec.driver", "spec.pool.name", "spec.nodeName")
 """The immutable fields of a slice that the rules read. Parity: objects.md 7."""
+
+
+class _PoolStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The numbers of devices of a pool; a pool that is not whole has none."""
+
+    driver: str = ""
+    pool_name: str = ""
+    total_devices: int | None = None
+    allocated_devices: int = 0
+    available_devices: int = 0
+    unavailable_devices: int = 0
+
+
+class _Message(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The message of a condition."""
+
+    message: str = ""
+
+
+class _PoolStatuses(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The pools of a driver, and how many there are."""
+
+    pools: tuple[_PoolStatus, ...] = ()
+    pool_count: int | None = None
+    conditions: tuple[_Message, ...] = ()
+
+
+class _PoolsWanted(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The pools that are asked for: of a driver, or one of them, at most so many."""
+
+    driver: str = ""
+    pool_name: str = ""
+    limit: int = 100
+
+
+class _PoolStatusRequest(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A ResourcePoolStatusRequest with its answer, which is kept as bytes."""
+
+    spec: _PoolsWanted = _PoolsWanted()
+    status: Raw = reading.NOTHING
+
+
+_request_of_pools = reading.reader(_PoolStatusRequest)
+_statuses_of_pools = reading.reader(_PoolStatuses)
 
 
 def take_slice(cluster: Cluster, event: Event, _: None) -> None:
@@ -177,23 +227,60 @@ def take_patch(cluster: Cluster, event: Event, _: None) -> None:
 def take_pool_status(cluster: Cluster, event: Event, _: None) -> None:
     """Applies a write or deletion of a ResourcePoolStatusRequest. Parity: objects.md 15.
 
-    The numbers of a pool that is not whole are left out.
+    A request is answered once.
     """
     key = event.key
+    before = cluster.answers.pop(key, None)
     if event.type is not EventType.OBJECT_UPDATED:
         cluster.forget_faults(key)
-    if event.type is _DELETED or not (event.uid and is_shown(event.stamp.origin)):
+    if event.type is _DELETED:
         return
-    for pool in reading.pool_status_request(event.body).status.pools:
+    if not (event.uid and is_shown(event.stamp.origin)):
+        if before is not None:
+            cluster.answers[key] = before
+        return
+    request = _request_of_pools(event.body)
+    if not reading.value(request.status):
+        answer = None
+    else:
+        answer = event.uid, request.status.copy()
+        cluster.answers[key] = answer
+        _judge_answer(cluster, key, request)
+    if before is None or before[0] != event.uid:
+        return
+    if answer is None or not reading.means_same(before[1], answer[1]):
+        note_changed(cluster, event, "status")
+
+
+def _judge_answer(cluster: Cluster, key: ObjectKey, request: _PoolStatusRequest) -> None:
+    """Notes pools that were not asked for, and numbers from which others do not follow.
+
+    The numbers of a pool that is not whole are left out.
+    """
+    spec, status = request.spec, _statuses_of_pools(request.status)
+    for pool in status.pools:
+        name = f"{pool.driver}/{pool.pool_name}"
+        if spec.driver not in ("", pool.driver) or spec.pool_name not in ("", pool.pool_name):
+            message = f"the status is about the pool {name}, for which the request does not ask"
+            admin.note_disagreement(cluster, key, f"status.pools {name}", message)
         if pool.total_devices is None:
             continue
         used = pool.allocated_devices + pool.unavailable_devices
         left = max(0, pool.total_devices - used)
         if pool.available_devices != left:
-            name = f"{pool.driver}/{pool.pool_name}"
             message = f"{pool.available_devices} devices of pool {name} are available by the "
             message += f"status, and {left} by its other numbers"
             admin.note_disagreement(cluster, key, f"status.pools {name}", message)
+    count, listed = status.pool_count, len(status.pools)
+    if count is not None and listed != min(count, spec.limit):
+        message = f"status.poolCount is {count}, spec.limit {spec.limit}, and {listed} pools are "
+        message += "in the status"
+        admin.note_disagreement(cluster, key, "status.poolCount", message)
+    for condition in status.conditions:
+        counted = _CALCULATED.fullmatch(condition.message)
+        if counted is not None and count is not None and int(counted[1]) != count:
+            message = f"status.poolCount is {count}, and the condition counts {counted[1]} pools"
+            admin.note_disagreement(cluster, key, "status.conditions", message)
 
 
 def take_template(cluster: Cluster, event: Event, _: None) -> None:

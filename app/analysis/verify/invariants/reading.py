@@ -271,29 +271,6 @@ class _Classed(_Part, frozen=True, gc=False, rename="camel"):
     qos_class: str = ""
 
 
-class PoolStatus(_Part, frozen=True, gc=False, rename="camel"):
-    """The numbers of devices of a pool; a pool that is not whole has none."""
-
-    driver: str = ""
-    pool_name: str = ""
-    total_devices: int | None = None
-    allocated_devices: int = 0
-    available_devices: int = 0
-    unavailable_devices: int = 0
-
-
-class _PoolStatuses(_Part, frozen=True, gc=False, rename="camel"):
-    """The pools of a driver."""
-
-    pools: tuple[PoolStatus, ...] = ()
-
-
-class PoolStatusRequest(_Part, frozen=True, gc=False, rename="camel"):
-    """A ResourcePoolStatusRequest with its answer."""
-
-    status: _PoolStatuses = _PoolStatuses()
-
-
 class _Annotated(_Part, frozen=True, gc=False, rename="camel"):
     """The metadata of a new pod."""
 
@@ -328,7 +305,6 @@ namespace = reader(Namespace)
 ending = reader(Ending)
 new_pod = reader(NewPod)
 tainting = reader(Tainting)
-pool_status_request = reader(PoolStatusRequest)
 slice_ = reader(Slice)
 _allocation = msgspec.json.Decoder(Allocation).decode
 _decode = msgspec.json.Decoder().decode

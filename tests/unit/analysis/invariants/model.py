@@ -1511,6 +1511,8 @@ class Judge:
         for uid in uids if key.resource == "resourceclaims" else ():
             if uid and uids.count(uid) > 1:
                 broken["fields-agree", key, "reserved", uid] = ("broken", {key})
+        if key.resource == "resourcepoolstatusrequests":
+            broken |= self.answered(index, key)
         if key.resource == "pods":
             told = [at(tree, "status"), *items(tree, "status", "conditions")]
             generations = [at(each, "observedGeneration") or 0 for each in told]
@@ -1530,6 +1532,35 @@ class Judge:
         if label != key.name:
             broken["fields-agree", key, "label"] = ("broken", {key})
         return broken
+
+    def answered(self, index, key):
+        """An answer about other pools than those that were asked for, or of another number."""
+        tree, broken = self.states[index].objects[key], {}
+        driver, wanted = text(tree, "spec", "driver"), text(tree, "spec", "poolName")
+        pools, count = items(tree, "status", "pools"), at(tree, "status", "poolCount")
+        for pool in pools:
+            is_other = driver and text(pool, "driver") != driver
+            if is_other or wanted not in ("", text(pool, "poolName")):
+                broken["fields-agree", key, text(pool, "poolName")] = ("broken", {key})
+        if count is None:
+            return broken
+        if len(pools) != min(count, at(tree, "spec", "limit") or 100):
+            broken["fields-agree", key, "poolCount"] = ("broken", {key})
+        for each in items(tree, "status", "conditions"):
+            words = text(each, "message").split()
+            if words[:3] == ["Calculated", "status", "for"] and words[3] != str(count):
+                broken["fields-agree", key, "message"] = ("broken", {key})
+        return broken
+
+    def answered_anew(self, index, key, last):
+        """The status of a request that was answered before, and has another one now."""
+        before, after = (self.states[each].objects[key] for each in (last, index))
+        one, other = (pruned({"x": at(tree, "status")}) for tree in (before, after))
+        if key.resource != "resourcepoolstatusrequests" or not at(before, "status"):
+            return {}
+        if one == other:
+            return {}
+        return {("immutable-field-unchanged", key, "status", index): ("broken", {key})}
 
     def forbidden(self, index, key):
         """Admin access that is asked for in a namespace that does not allow it."""
@@ -1634,6 +1665,8 @@ class Judge:
         if uid_of(before) != uid_of(after):
             return {}
         path = "metadata", "deletionTimestamp"
+        if answered := self.answered_anew(index, key, last):
+            return answered
         one, other = text(before, *path), text(after, *path)
         is_moved = one > other or other == "" if key.resource != "pods" else other == ""
         is_moved |= other > one

@@ -2588,6 +2588,55 @@ def a_pool_has_more_devices_left_than_it_has(story):
     return [("fields-agree", "broken", "q", begin, None)]
 
 
+def answer(story, name, *pools, count, said=None, **spec):
+    """A request for pools with its answer. The revision of that."""
+    condition = {"type": "Complete", "message": f"Calculated status for {said or count} pools"}
+    status = {"pools": [], "poolCount": count, "conditions": [condition]}
+    for pool in pools:
+        numbers = {"totalDevices": 1, "allocatedDevices": 0, "unavailableDevices": 0}
+        named = {"driver": DRIVER, "poolName": pool, "availableDevices": 1}
+        status["pools"].append({**named, **numbers})
+    key = key_of("resourcepoolstatusrequests", name)
+    return story.put(key, {"spec": {"driver": DRIVER, **spec}, "status": status}, after=1)
+
+
+def a_request_is_answered_about_other_pools(story):
+    answer(story, "q", "p", "r", count=2)
+    answer(story, "r", "p", count=1, poolName="p")
+    begin = answer(story, "s", "p", count=1, poolName="r")
+    other = answer(story, "t", "p", count=1, driver="other.example.com")
+    return [
+        ("fields-agree", "broken", "s", begin, None),
+        ("fields-agree", "broken", "t", other, None),
+    ]
+
+
+def a_request_is_answered_with_another_number_of_pools(story):
+    answer(story, "q", "p", count=2, limit=1)
+    begin = answer(story, "r", "p", count=2)
+    other = answer(story, "s", "p", count=1, said=3)
+    return [
+        ("fields-agree", "broken", "r", begin, None),
+        ("fields-agree", "broken", "s", other, None),
+    ]
+
+
+def a_request_is_answered_twice(story):
+    answer(story, "q", "p", count=1)
+    begin = answer(story, "q", "r", count=1)
+    answer(story, "r", "p", count=1)
+    tree, write = story.change(key_of("resourcepoolstatusrequests", "r"), after=1)
+    del tree["status"]
+    other = write()
+    answer(story, "s", "p", count=1)
+    story.gap()
+    answer(story, "s", "r", count=1)
+    return [
+        ("immutable-field-unchanged", "broken", "q", begin, None),
+        ("immutable-field-unchanged", "broken", "r", other, None),
+    ]
+
+
 def pools_with_numbers_that_agree(story):
     """Devices that are no longer published count as allocated."""
     numbers = {"totalDevices": 3, "allocatedDevices": 6, "unavailableDevices": 0}
