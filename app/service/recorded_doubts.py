@@ -8,11 +8,6 @@ from typing import TypeVar
 
 import msgspec
 
-from app.analysis.blast.radius import BlastRadius
-from app.analysis.capacity.answers import FitAnswer
-from app.analysis.findings.report import Findings
-from app.analysis.lanes import Lanes
-from app.analysis.map_answers import DeviceMap
 from app.analysis.recordings.uncertainty import IMPORT_UNFINISHED, of_report
 from app.domain.log import EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import Doubt
@@ -20,7 +15,8 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 from app.ports import EventLog
 
-_Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer, DeviceMap, Lanes, Findings)
+_Doubtful = TypeVar("_Doubtful", bound=msgspec.Struct)
+"""An answer with the fields `certainty` and `doubts`."""
 
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:

@@ -20,7 +20,7 @@ from app.analysis.explain.questions import ObjectExplanation
 from app.analysis.explain.reasons import NAMES_MAX, Reason, as_recorded, listed
 from app.analysis.explain.tallies import devices_text
 from app.analysis.map_answers import Gauge
-from app.analysis.recordings import incomplete_pools, mismatched_objects, uncertainty
+from app.analysis.recordings import incomplete_pools, uncertainty
 from app.analysis.views import LiveViews
 from app.domain.allocation.quirks import Quirks
 from app.domain.devices.model import Consumption
@@ -36,6 +36,7 @@ from app.service.explaining.evidence import ExplainedMoment, body
 
 if TYPE_CHECKING:  # heavy: only rules have a blast
     from app.analysis.blast.radius import BlastRadius
+    from app.analysis.recordings.mismatched_objects import FitWatch
 
 
 _HIT = ("resourceslices", "resourceclaims", "pods")
@@ -97,10 +98,11 @@ async def device(evidence: ExplainedMoment, name: str) -> ObjectExplanation:
     )
 
 
-async def _fit(evidence: ExplainedMoment) -> mismatched_objects.FitWatch | None:
+async def _fit(evidence: ExplainedMoment) -> "FitWatch | None":
     """Judges what does not fit in a recording; None where redra wrote everything itself."""
     if not evidence.info.is_recorded:
         return None
+    from app.analysis.recordings import mismatched_objects
     from app.analysis.verify.invariants.watch import InvariantWatch
     from app.service.replays.verifying import switches_over_time
 

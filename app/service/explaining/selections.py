@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
-from app.analysis.chronicle import Chronicle
 from app.analysis.explain import choices, circumstances, sources, tainted
 from app.analysis.explain.hardware import patches
 from app.analysis.explain.node_reasons import NodeReason
@@ -39,6 +39,9 @@ from app.domain.values.identifiers import DeviceId
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
+
+if TYPE_CHECKING:  # heavy: most answers need none
+    from app.analysis.chronicle import Chronicle
 
 _PUBLISHED = ("attributes", "capacity")
 
@@ -260,7 +263,7 @@ async def outgrown(
     return reasons
 
 
-async def former_states(evidence: ExplainedMoment, chronicle: Chronicle) -> list[FormerState]:
+async def former_states(evidence: ExplainedMoment, chronicle: "Chronicle") -> list[FormerState]:
     """The states of patches and classes that ended last, newest first."""
     states: list[FormerState] = []
     until = evidence.views.revision
