@@ -5,6 +5,7 @@ of the fault are named.
 """
 
 import json
+import re
 
 import pytest
 
@@ -19,22 +20,16 @@ EARLIER_STATE = "the scheduler decided on a state that had just changed"
 UNPROVED = ("unexplained", "impossible")
 
 CLAIMS = "the claim controller writes a claim of a pod whose end it has not seen, or not again"
-GIVEN_UP = "who releases what was allocated for a pod that is gone depends on milliseconds"
 OTHER_WAKE = "an attempt came to something else, or did not come, and others follow from it"
 RULE = "pods that are evicted while the process is replaced, or its cache lags, are counted twice"
 
 ACCUSED = {
-    ("binding", 200): CLAIMS,
-    ("binding", 212): GIVEN_UP,
     ("late", 203): OTHER_WAKE,
     ("late", 204): OTHER_WAKE,
     ("restarts", 211): RULE,
     ("servers", 104): CLAIMS,
     ("slow", 103): OTHER_WAKE,
-    ("slow", 203): GIVEN_UP,
     ("trouble", 105): CLAIMS,
-    ("trouble", 109): GIVEN_UP,
-    ("trouble", 202): GIVEN_UP,
     ("trouble", 207): RULE,
     ("trouble", 210): OTHER_WAKE,
     ("trouble", 214): OTHER_WAKE,
@@ -62,7 +57,8 @@ PLANTED = (
     ("early_release", "trouble", 100, "verify"),
     ("early_release", "trouble", 101, "verify"),
     ("early_release", "trouble", 102, "decide"),
-    ("evicted_without_taint", "plain", 103, "decide"),
+    ("evicted_without_taint", "trouble", 107, "decide"),
+    ("evicted_without_taint", "trouble", 110, "decide"),
     ("forgotten_pod", "plain", 101, "decide"),
     ("forgotten_pod", "trouble", 102, "decide"),
     ("forgotten_pod", "plain", 100, "decide"),
@@ -134,7 +130,7 @@ def test_fault_is_named(tmp_path, fault, kind, seed, mode):
     parts = ("violations", "invariants", "allocations")
     said = json.dumps([unproved(report), *map(report.get, parts)])
     assert names
-    assert [name for name in names if name not in said] == []
+    assert [name for name in names if not _is_in(name, said)] == []
 
 
 @pytest.mark.parametrize(("fault", "kind", "seed"), [draws.by_day(*row) for row in RIGHT_BEFORE])
@@ -149,6 +145,11 @@ def test_choice_that_was_right_a_moment_before_is_a_race(tmp_path, fault, kind, 
 
 def test_every_fault_is_planted_somewhere():
     assert {row[0] for row in PLANTED} == set(FAULTS)
+
+
+def _is_in(name, said):
+    """Whether a text has a name, or one that begins with it if it ends with a dash."""
+    return re.search(rf"(?<![\w-]){name}" + ("" if name.endswith("-") else r"(?!\w)"), said)
 
 
 def unproved(report):

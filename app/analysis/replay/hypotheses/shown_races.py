@@ -1,19 +1,44 @@
-"""Reports that tell of a race themselves, whatever a run gives.
+"""Differences that tell of a race themselves, whatever a run gives.
 
 A controller acts on its cache. Where what it says it missed was there a moment before or after, the
 report is right for its cache; often it is all that is left of an act for an object that was gone.
+
+A scheduler that places a pod, the claim controller and the collector each see the end of the pod at
+another moment. What one of them has written, the others undo; which of them comes first depends on
+milliseconds that no recording shows, and a run takes one of many orders. The outcome does not: the
+same devices, and the same claim at the end or none.
 """
 
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
 from app.analysis.replay import tolerances
-from app.analysis.replay.classes import DifferenceClass, Judgement
-from app.analysis.replay.differences import Aspect, Sides
-from app.analysis.replay.facts import ConditionSet, EventSeen, is_skip
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, SCHEDULER
+from app.analysis.replay.classes import UNPROVED, DifferenceClass, Judgement
+from app.analysis.replay.differences import Aspect, DifferenceKey, Sides
+from app.analysis.replay.facts import (
+    Allocated,
+    ConditionSet,
+    DeletionAsked,
+    EventSeen,
+    Fact,
+    FinalizerAdded,
+    FinalizerRemoved,
+    Nominated,
+    NominationEnded,
+    Released,
+    Removed,
+    Reserved,
+    Unreserved,
+    is_skip,
+)
 from app.analysis.replay.hypotheses.removals import (
     LATE_TEMPLATE,
     is_refused_claim,
     templates_named,
 )
 from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.writers import short_name
 from app.domain.controllers.claims.caches import CACHE_LAG
 from app.domain.controllers.eviction import reconciler as eviction
 from app.domain.controllers.scheduling.reports import messages
@@ -137,3 +162,89 @@ _SHOWN = {
     "the pod was gone when the scheduler came to it": _is_skipped_late,
     _CANCELLED: _is_cancelled_at_end,
 }
+
+
+GIVEN_UP = Judgement(
+    reason=DifferenceClass.RACE,
+    detail="what was allocated for a pod that is gone was given up by others, or in other steps",
+)
+_WRITERS = frozenset(("", *map(short_name, (SCHEDULER, CLAIMS, COLLECTOR))))
+_ENDINGS = (Released, Removed, FinalizerRemoved, DeletionAsked)
+_BEGINNINGS = (FinalizerAdded, Allocated, Nominated, NominationEnded)
+_OUTCOMES = (Aspect.DEVICES, Aspect.FINAL)
+
+
+def given_up(
+    open_ones: Mapping[DifferenceKey, Sides],
+    judged: Mapping[DifferenceKey, Judgement],
+    recorded: Trace,
+) -> Iterator[DifferenceKey]:
+    """The differences of which all writes are about the end of a pod, and whose outcome is equal.
+
+    It is not where devices, or the objects at the end, differ and nothing proves why (`judged`).
+    """
+    unproved = (key for key, each in judged.items() if each.reason in UNPROVED)
+    wrong = {key[1] for key in (*open_ones, *unproved) if key[0] in _OUTCOMES}
+    for key, sides in open_ones.items():
+        steps = (*sides.only_recorded, *sides.only_again)
+        if sides.aspect not in (Aspect.WRITES, Aspect.ORDER) or not steps:
+            continue
+        if wrong.isdisjoint(step.uid for step in steps) and all(
+            step.writer in _WRITERS and _is_about_end(fact, step, recorded)
+            for step, fact in _of_one_side(sides)
+        ):
+            yield key
+
+
+def _of_one_side(sides: Sides) -> Iterator[tuple[Step, Fact]]:
+    """The facts that only one side has, in whichever steps it has them."""
+    for steps, others in (
+        (sides.only_recorded, sides.only_again),
+        (sides.only_again, sides.only_recorded),
+    ):
+        left = Counter((step.uid, fact) for step in others for fact in step.facts)
+        for step in steps:
+            for fact in step.facts:
+                if left[step.uid, fact]:
+                    left[step.uid, fact] -= 1
+                else:
+                    yield step, fact
+
+
+def _is_about_end(fact: Fact, step: Step, recorded: Trace) -> bool:
+    """Whether a fact is lawful about the end of a pod, which was near."""
+    match fact:
+        case Unreserved(uid=uid):
+            return _is_after(step, _ended(uid, recorded))
+        case Reserved(uid=uid):
+            return _is_near(step, _ended(uid, recorded))
+        case FinalizerAdded() | Removed() if _is_near(step, recorded.marked.get(step.uid)):
+            return True
+        case _ if isinstance(fact, _ENDINGS):
+            return any(_is_after(step, at) for at in _ends(step, recorded))
+        case _:
+            is_one = isinstance(fact, _BEGINNINGS)
+            return is_one and any(_is_near(step, at) for at in _ends(step, recorded))
+
+
+def _ends(step: Step, recorded: Trace) -> Iterator[Instant | None]:
+    """The ends of the pods that an object is for: itself, its owner, those it was reserved for."""
+    if step.key[:2] == api_resources.PODS:
+        yield _ended(step.uid, recorded)
+        return
+    for pod in {recorded.owner_of.get(step.uid, ""), *recorded.users.get(step.uid, ())} - {""}:
+        yield _ended(pod, recorded)
+
+
+def _ended(pod: str, recorded: Trace) -> Instant | None:
+    """The instant from which a pod needs no claims: it has finished, or is removed."""
+    ends = (recorded.finished.get(pod), recorded.removed.get(pod))
+    return min((end for end in ends if end is not None), default=None)
+
+
+def _is_after(step: Step, end: Instant | None) -> bool:
+    return end is not None and 0 <= step.time - end <= tolerances.TABLE.act_after
+
+
+def _is_near(step: Step, end: Instant | None) -> bool:
+    return end is not None and abs(step.time - end) <= tolerances.TABLE.act_after

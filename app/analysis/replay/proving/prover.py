@@ -19,7 +19,7 @@ from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, NODES, SCHE
 from app.analysis.replay.classes import DifferenceClass, End, Judgement, Sought
 from app.analysis.replay.differences import PLACEMENTS, Aspect, Compared, DifferenceKey, Sides
 from app.analysis.replay.hypotheses import proposals
-from app.analysis.replay.hypotheses.shown_races import shown_race
+from app.analysis.replay.hypotheses.shown_races import GIVEN_UP, given_up, shown_race
 from app.analysis.replay.proving import switches, together
 from app.analysis.replay.proving.budget import Budget, Exhausted
 from app.analysis.replay.proving.earlier_states import EARLIER_STATE, LookBack, subject_of
@@ -91,8 +91,7 @@ class Prover:
         self, base: Trace, different: Mapping[DifferenceKey, Sides], sought: Sought | None = None
     ) -> None:
         """Fills `judgements`; with `sought`, until a match is proved. Empty without a match."""
-        self._sought = sought
-        self._again = base
+        self._sought, self._again = sought, base
         with suppress(_SearchDecided):
             if sought is None or any(sought.fits(key) for key in different):
                 await self._judge_all(base, different)
@@ -128,8 +127,9 @@ class Prover:
             detail = self.budget.words()
         else:
             detail = self._unproved()
+        ends = set(given_up(self._open, self.judgements, self._recorded))
         for key, sides in list(self._open.items()):
-            self._settle(key, self._undecided(sides, detail))
+            self._settle(key, GIVEN_UP if key in ends else self._undecided(sides, detail))
 
     def _unproved(self) -> str:
         """The reason why a difference is unexplained: no hypothesis held, or some are untried."""
@@ -491,10 +491,9 @@ class Prover:
         )[1]
 
     def _overuse(self, group: str) -> str | None:
-        for claim, problem in self._evidence.overused.items():
-            if group in self._races.concerned(claim, self._again):
-                return f"violation: {problem}"
-        return None
+        overused = self._evidence.overused.items()
+        own = (text for one, text in overused if group in self._races.concerned(one, self._again))
+        return next((f"violation: {text}" for text in own), None)
 
     def _has_unexplained(self) -> bool:
         return any(each.reason == DifferenceClass.UNEXPLAINED for each in self.judgements.values())
