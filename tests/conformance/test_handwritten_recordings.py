@@ -3,10 +3,12 @@
 import pytest
 
 from app.analysis.replay.differences import Aspect
+from app.analysis.replay.report import Agreement
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
+from app.service.replays.verifying import VerifyOutcome
 from tests import draws
-from tests.conformance.handwritten import pools, scenes
+from tests.conformance.handwritten import evictions, pools, scenes
 
 SCENES = scenes.SCENES | pools.SCENES
 
@@ -35,3 +37,22 @@ async def test_every_allocation_of_the_specification_is_verified(name, tmp_path)
     report = await replay(replays.verify, path)
     assert set(report.allocations.counts) == {ComparisonResult.SAME}
     assert report.agrees
+
+
+@pytest.mark.parametrize(
+    ("after", "effect", "is_agreed"),
+    [
+        (5.01, "NoExecute", True),
+        (6.5, "NoExecute", True),
+        (3, "NoExecute", False),
+        (0.01, "NoExecute", False),
+        (5.01, "NoSchedule", False),
+    ],
+)
+async def test_eviction_is_agreed_with_when_its_taint_is_due(after, effect, is_agreed, tmp_path):
+    """A rule without a line may have evicted, so the others are not called wrong."""
+    path = evictions.eviction(after, effect).write(tmp_path / "audit.jsonl")
+    verified, decided = await replay(replays.verify, path), await replay(replays.decide, path)
+    outcomes = verified.outcome, decided.agreement
+    in_part = VerifyOutcome.PARTLY, Agreement.PARTLY
+    assert outcomes == ((VerifyOutcome.VERIFIED, Agreement.AGREES) if is_agreed else in_part)

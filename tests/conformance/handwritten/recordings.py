@@ -63,6 +63,10 @@ class Recorder:
         """The present time in whole seconds."""
         return timestamps.seconds_text(self._now)
 
+    def after(self, seconds: int) -> str:
+        """The time so many seconds later, in whole seconds."""
+        return timestamps.seconds_text(self._now + seconds * 1_000_000)
+
     @property
     def now(self) -> float:
         """Seconds since the start."""

@@ -154,8 +154,8 @@ def test_delay_that_may_be_an_outage_is_unsure_and_others_are_impossible():
     assert late.text.startswith("was tried 3.0 s later than was due")
     facts = SimpleNamespace(broken=lambda: {other: "broken"})
     assert violations_of(recording, facts, mistimed)[str(other)] == "broken"
-    assert unsure_of(mistimed) == {SILENT: 1}
-    assert unsure_of([late]) == {}
+    assert unsure_of(None, mistimed) == {SILENT: 1}
+    assert unsure_of(None, [late]) == {}
 
 
 NODE = ObjectKey("", "nodes", "", "n")

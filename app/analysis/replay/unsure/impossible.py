@@ -11,7 +11,7 @@ from types import MappingProxyType
 from app.analysis.verify.allocation_index import AllocationIndex
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import InvariantWatch, Switches
-from app.analysis.verify.invariants.violations import IN_FLIGHT, PROVEN
+from app.analysis.verify.invariants.violations import EVICTED, IN_FLIGHT, PROVEN, ViolationKind
 from app.analysis.verify.parts import Deciders
 from app.analysis.verify.reallocate import AllocationChecker
 from app.analysis.views import LiveViews
@@ -95,6 +95,17 @@ class Impossible:
     def problems(self) -> Mapping[ObjectKey, str]:
         """The pods and claims about which an impossible fact was recorded, with its text."""
         return {**self.broken(), **self._found}
+
+    @property
+    def doubtful_evictions(self) -> int:
+        """The number of evictions that no known taint explains, and that an unknown one may.
+
+        A run evicts at the recorded pace, so it shows none that came too early.
+        """
+        return sum(
+            violation.rule == EVICTED and violation.kind is ViolationKind.UNSURE
+            for violation in self._watch.violations()
+        )
 
     def broken(self) -> Mapping[ObjectKey, str]:
         """The pods and claims whose recorded states break an invariant.

@@ -18,6 +18,7 @@ from app.analysis.verify.invariants.reading import Taint
 from app.analysis.verify.invariants.stock import SINCE_EVER, Evictor
 from app.analysis.verify.invariants.violations import (
     CLOCK_TOLERANCE,
+    EVICTED,
     IN_FLIGHT,
     Finding,
     ViolationKind,
@@ -94,7 +95,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None
         # Clock differences matter only if a taint exists: they cannot create one.
         reads_times=bool(candidates),
     )
-    cluster.note_fault(event.key, ("eviction-has-taint", event.key, event.revision), finding)
+    cluster.note_fault(event.key, (EVICTED, event.key, event.revision), finding)
 
 
 def _first(due: Sequence[_Candidate], now: Instant) -> tuple[Evictor, ...]:

@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from app.analysis.verify.invariants.violations import (
     BY_DEVICES,
+    EVICTED,
     PROVEN,
     Violation,
     ViolationKind,
@@ -44,7 +45,6 @@ _OF_ITS_OBJECTS = frozenset(
 )
 """The rules that the objects of a violation break by themselves, whatever else is listed."""
 
-_EVICTED = "eviction-has-taint"
 """The rule that rests on a taint, which may have come and gone between two looks."""
 
 
@@ -170,7 +170,7 @@ class _Run:
 
     def shows(self, violation: Violation) -> bool:
         """Whether a moment shows that a violation is one."""
-        if violation.kind is ViolationKind.LATE or violation.rule == _EVICTED:
+        if violation.kind is ViolationKind.LATE or violation.rule == EVICTED:
             return False
         return any(self._has_all(violation, *moment) for moment in self.lasting(violation))
 

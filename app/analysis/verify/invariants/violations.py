@@ -74,6 +74,8 @@ class ViolationKind(StrEnum):
         return self is ViolationKind.BROKEN or self is ViolationKind.LATE
 
 
+EVICTED = "eviction-has-taint"
+
 RULES: Mapping[str, str] = {
     "device-in-one-claim": "A device that does not allow multiple allocations is in one result.",
     "counters-not-overdrawn": "Devices in use draw no more than the counters of their pool have.",
@@ -105,7 +107,7 @@ RULES: Mapping[str, str] = {
     "share-of-shared-device": "A device that is allocated in shares allows multiple allocations.",
     "tolerations-copied": "A result has the tolerations of its request.",
     "placement-respects-taints": "A device is not allocated against a taint.",
-    "eviction-has-taint": "A pod that is evicted for a taint has a device with one.",
+    EVICTED: "A pod that is evicted for a taint has a device with one.",
 }
 """All rules by name, each as a sentence that holds of a sound history."""
 
@@ -119,7 +121,7 @@ BY_DEVICES = frozenset(
         "consumed-within-capacity",
         "constraint-holds",
         "counters-not-overdrawn",
-        "eviction-has-taint",
+        EVICTED,
         "placement-respects-taints",
         "share-of-shared-device",
     )

@@ -141,7 +141,7 @@ async def decide(
         inputs=recording.counts,
         aspects=report.aspect_counts(compared, proved),
         differences=report.listed(compared.different, proved, recorded, run.trace, recording.users),
-        not_comparable={**recording.not_comparable, **unsure_of(mistimed)},
+        not_comparable={**recording.not_comparable, **unsure_of(facts, mistimed)},
         not_done=dict(run.not_done),
         violations=violations_of(recording, facts, mistimed),
         written_by=recording.written_by,

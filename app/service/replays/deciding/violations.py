@@ -51,10 +51,19 @@ SILENT = "whether an act came too late: for more than a minute nobody wrote anyt
 """The reason why a delay was not compared with what a controller may take."""
 
 
-def unsure_of(mistimed: Sequence[Delay | Early | PassedOver]) -> Mapping[str, int]:
-    """The delays that may be those of an outage, counted by reason."""
-    count = sum(map(_is_unsure, mistimed))
-    return {SILENT: count} if count else {}
+UNEXPLAINED = "whether an eviction came too early: no line shows the taint that it would need"
+"""The reason why an eviction was not compared with the taints."""
+
+
+def unsure_of(
+    facts: Impossible | None, mistimed: Sequence[Delay | Early | PassedOver]
+) -> Mapping[str, int]:
+    """The delays that may be those of an outage, and doubtful evictions, counted by reason."""
+    counts = {
+        SILENT: sum(map(_is_unsure, mistimed)),
+        UNEXPLAINED: 0 if facts is None else facts.doubtful_evictions,
+    }
+    return {reason: count for reason, count in counts.items() if count}
 
 
 def _is_unsure(each: Delay | Early | PassedOver) -> bool:
