@@ -8,7 +8,7 @@ from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
-from tests.conformance.handwritten import evictions, pools, scenes
+from tests.conformance.handwritten import evictions, pools, scenes, stalls
 
 SCENES = scenes.SCENES | pools.SCENES
 
@@ -56,3 +56,38 @@ async def test_eviction_is_agreed_with_when_its_taint_is_due(after, effect, is_a
     outcomes = verified.outcome, decided.agreement
     in_part = VerifyOutcome.PARTLY, Agreement.PARTLY
     assert outcomes == ((VerifyOutcome.VERIFIED, Agreement.AGREES) if is_agreed else in_part)
+
+
+CLAIM_OF_A_VOLUME = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+
+
+@pytest.mark.parametrize("before", ["claim", "binding"])
+@pytest.mark.parametrize(
+    ("seconds", "options", "agreement"),
+    [
+        (1, {}, Agreement.AGREES),
+        (12, {}, Agreement.AGREES),
+        (24, {}, Agreement.IMPOSSIBLE),
+        (240, {}, Agreement.IMPOSSIBLE),
+        (24, {"works": False}, Agreement.AGREES),
+        (240, {"works": False}, Agreement.PARTLY),
+    ],
+)
+async def test_placement_does_not_stand_still_while_the_scheduler_works(
+    before, seconds, options, agreement, tmp_path
+):
+    """A scheduler that wrote nothing may have been replaced, or the server away."""
+    path = stalls.stall(seconds, before, **options).write(tmp_path / "audit.jsonl")
+    report = await replay(replays.decide, path)
+    assert report.agreement is agreement
+    assert bool(report.violations) is (agreement is Agreement.IMPOSSIBLE)
+
+
+@pytest.mark.parametrize(
+    ("before", "options"),
+    [("binding", {"conditions": True}), ("claim", {"volumes": CLAIM_OF_A_VOLUME})],
+)
+async def test_placement_may_wait_for_others(before, options, tmp_path):
+    path = stalls.stall(24, before, **options).write(tmp_path / "audit.jsonl")
+    report = await replay(replays.decide, path)
+    assert not [text for text in report.violations.values() if "scheduler was at work" in text]

@@ -23,6 +23,7 @@ from app.analysis.replay.unsure.dependence import Read
 from app.analysis.replay.unsure.earliness import Early
 from app.analysis.replay.unsure.impossible import Impossible
 from app.analysis.replay.unsure.lacks import Lacks
+from app.analysis.replay.unsure.stalled_bindings import StalledBindings
 from app.analysis.verify.parts import Deciders
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.doubts import NEVER_SEEN, TIMES
@@ -96,7 +97,8 @@ def delays_of(
         ranks, firsts = recording.ranks, made.firsts
         return late_attempts(attempts, firsts, ranks, keys, pace.waits, acts, silences)
 
-    tried = chain(late_of(made.firsts), late_seconds(seconds, late_of), unmade)
+    stalled = StalledBindings(acts, recording.refusals, pace.waits, silences).delays()
+    tried = chain(late_of(made.firsts), late_seconds(seconds, late_of), unmade, stalled)
     for delay, read in chain(((each, _OF_ACTS) for each in late), ((each, None) for each in tried)):
         uids = dependence.beside(delay.uid, recording.trace)
         about = {delay.key, *(keys[uid] for uid in uids & keys.keys())}
