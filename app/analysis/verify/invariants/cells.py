@@ -7,11 +7,11 @@ from functools import partial
 
 from msgspec import Raw
 
-from app.analysis.verify.invariants import nodes, reading, strangers
+from app.analysis.verify.invariants import nodes, placements, reading, strangers
 from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluster
 from app.analysis.verify.invariants.known import NEVER, NOT_SHOWN, SOUND, Fit, KnownClaim, KnownPod
 from app.analysis.verify.invariants.nodes import Selector
-from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
+from app.analysis.verify.invariants.placements import RESERVATIONS_MAX, Written
 from app.analysis.verify.invariants.pools import (
     CounterId,
     DeviceId,
@@ -109,6 +109,8 @@ def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
         if is_certain:
             had_enough = partial(_had_capacity, device, capacity, amount)
             finding = _weighed(cluster, had_enough, holders, message, pool.id)
+            if not cluster.switches.patches and _had_no_more(pool, holders):
+                finding = replace(finding, kind=ViolationKind.BROKEN)
             parts = (
                 HeldPart(claim.key, billionths(result.consumed_capacity[capacity]))
                 for claim, result in holders
@@ -125,21 +127,58 @@ def _never_published(pool: Pool, name: str, held: Iterable[Held]) -> Broken:
     """Claims that were found with a device which their pool certainly had not at the time."""
     path = "/".join((*pool.id, name))
     for claim, _ in held:
-        given = reading.text(reading.value(claim.raw_allocation), "allocationTimestamp")
-        if claim.held_since != NEVER or not given:
-            continue
-        with suppress(TimestampError):
-            decided = Instant(timestamps.parse(given) - IN_FLIGHT)
-            if pool.had_never(name, decided):
-                message = f"device {path} is in no slice of its pool, which had all its slices when"
-                message += " the claim was allocated, and has them unchanged"
-                finding = Finding(
-                    kind=ViolationKind.BROKEN,
-                    objects=(claim.key,),
-                    message=message,
-                    pools=(pool.id,),
-                )
-                yield ("allocated-device-existed", claim.key, name), finding
+        decided = _chosen_at(claim)
+        if decided is not None and pool.had_never(name, decided):
+            message = f"device {path} is in no slice of its pool, which had all its slices when"
+            message += " the claim was allocated, and has them unchanged"
+            finding = Finding(
+                kind=ViolationKind.BROKEN, objects=(claim.key,), message=message, pools=(pool.id,)
+            )
+            yield ("allocated-device-existed", claim.key, name), finding
+
+
+def _chosen_at(claim: KnownClaim) -> Instant | None:
+    """The earliest instant of the choice of an allocation that was found, where it shows one."""
+    given = reading.text(reading.value(claim.raw_allocation), "allocationTimestamp")
+    if claim.held_since != NEVER or not given:
+        return None
+    with suppress(TimestampError):
+        return Instant(timestamps.parse(given) - IN_FLIGHT)
+    return None
+
+
+def _had_no_more(pool: Pool, held: Iterable[Held]) -> bool:
+    """Whether the pool of claims that were found had what it has when each was allocated."""
+    instants = [_chosen_at(claim) for claim, _ in held]
+    known = [each for each in instants if each is not None]
+    return len(known) == len(instants) > 0 and pool.is_unchanged_since(min(known))
+
+
+def _found(cluster: Cluster, claim: KnownClaim) -> Broken:
+    """The faults of an allocation that was found, by pools that were then what they are now.
+
+    A patch may have changed a device, and be gone.
+    """
+    allocation, decided, stock = claim.allocation, _chosen_at(claim), cluster.stock
+    if allocation is None or decided is None:
+        return
+    results = allocation.devices.results
+    pools = [stock.pools.get(each.id[:2]) for each in results]
+    if not all(pool is not None and pool.is_unchanged_since(decided) for pool in pools):
+        return
+    written = Written(
+        claim=claim.key,
+        spec=claim.spec,
+        made=claim.made,
+        results=results,
+        decided_from=lambda: decided,
+        is_dated=False,
+        is_steady=True,
+    )
+    for (rule, *place), finding in placements.judge_devices(stock, cluster.switches, written):
+        if finding.reads_patches and cluster.switches.patches:
+            finding = replace(finding, kind=ViolationKind.UNSURE)
+        yield (rule, claim.key, *place), finding
 
 
 def _had_capacity(device: DeviceId, capacity: str, amount: int, stock: Stock) -> bool:
@@ -174,6 +213,8 @@ def _pool(cluster: Cluster, pool: Pool) -> Broken:
         )
         had_enough = partial(_had_counter, pool.id, counter)
         finding = _weighed(cluster, had_enough, holders, message, pool.id)
+        if _had_no_more(pool, holders):
+            finding = replace(finding, kind=ViolationKind.BROKEN)
         uses = HeldParts((*_draws(pool, counter),), limit)
         yield ("counters-not-overdrawn", pool.id, *counter), replace(finding, uses=uses)
 
@@ -241,10 +282,15 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
     if len(reserved) > RESERVATIONS_MAX:
         message = f"the claim is reserved for {len(reserved)} consumers"
         yield ("reservations-within-limit", key), _sure((key,), message)
+    for uid, consumer in strangers.repeated(reserved).items():
+        message = f"the claim is reserved twice for {consumer.name} ({uid})"
+        yield ("reservations-within-limit", key, uid), _sure((key,), message)
     for consumer in reserved:
         if consumer.resource == "pods" and not consumer.api_group:
             yield from _consumer(cluster, claim, consumer.name, consumer.uid)
     yield from claim.placed.items()
+    if is_allocated and claim.held_since == NEVER:
+        yield from _found(cluster, claim)
 
 
 def _is_row(claim: KnownClaim) -> bool:
@@ -268,6 +314,12 @@ def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broke
             kind = ViolationKind.BROKEN
             message = f"the claim was reserved for pod {name} ({uid}), which did not exist or does"
             message += " not use the claim"
+        elif (other := strangers.namesake(cluster, claim, name, uid)) is not None:
+            message = f"the claim is reserved for pod {name} ({uid}), and that uid is of pod "
+            message += "/".join((other.namespace, other.name))
+            place = ("reservation-names-pod", key, name, uid)
+            yield place, _sure((key, other), message)
+            return
         if "pods" in cluster.lacking or (pod is not None and pod.is_there and not pod.uid):
             kind = ViolationKind.UNSURE
         finding = Finding(

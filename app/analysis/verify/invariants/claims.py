@@ -371,8 +371,7 @@ def _note_copies(cluster: Cluster, event: Event, known: KnownClaim) -> None:
         judged = _written(
             cluster, event, known, allocation.devices.results, is_dated=False, is_steady=False
         )
-        copies = placements.judge_copies(cluster.stock, judged)
-        known.placed = {**known.placed, **_at(event, copies)}
+        known.placed = {**known.placed, **_at(event, placements.judge_copies(judged))}
 
 
 def _written(
@@ -421,7 +420,8 @@ def _is_odd(known: KnownClaim) -> bool:
         return bool(known.reserved)
     if known.placed or not known.is_protected:
         return True
-    return len(known.reserved) > placements.RESERVATIONS_MAX
+    reserved = known.reserved
+    return len(reserved) > placements.RESERVATIONS_MAX or bool(strangers.repeated(reserved))
 
 
 def _follow(

@@ -117,23 +117,43 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
             # A taint of a rule is as certain as the rule, which is among the objects.
             pools = () if objects else (result.id[:2],)
             yield (rule, index), replace(finding, pools=pools, reads_times=is_timed)
-    yield from judge_copies(stock, written)
+    yield from judge_copies(written)
+
+
+def judge_devices(
+    stock: Stock, switches: Switches, written: Written
+) -> Iterator[tuple[Place, Finding]]:
+    """The faults of the chosen devices, each with its place, where those of now were those then.
+
+    The taints of slices are as old as these; those of rules may be younger than the allocation.
+    """
+    if written.spec.constraints:
+        yield from _constraints(stock, switches, written, written.spec.constraints)
+    without_rules = replace(switches, rules=False)
+    for index, result in enumerate(written.results):
+        if stock.device(result.id) is None:
+            continue
+        copied = tolerations_in(reading.value(result.tolerations))
+        for rule, kind, _, message, _ in _result(stock, without_rules, written, result, copied):
+            finding = _finding(written, kind, message)
+            yield (rule, index), replace(finding, pools=(result.id[:2],))
 
 
 def judge_requests(written: Written) -> Iterator[tuple[Place, Finding]]:
-    """The requests that the results do not satisfy, whenever they were written.
+    """The requests that the results do not satisfy or copy, whenever they were written.
 
     The requests of a claim never change. A claim that shows none was not recorded whole.
     """
     if written.spec.wanted:
         yield from _unsatisfied(written, written.spec.wanted)
+        yield from judge_copies(written)
 
 
-def judge_copies(stock: Stock, written: Written) -> Iterator[tuple[Place, Finding]]:
+def judge_copies(written: Written) -> Iterator[tuple[Place, Finding]]:
     """Results that have not the tolerations of their request, whenever they were written."""
     for index, result in enumerate(written.results):
         request = written.spec.wanted.get(result.request)
-        if request is None or stock.device(result.id) is None:
+        if request is None:
             continue
         if tolerations_in(reading.value(result.tolerations)) != request.tolerations:
             message = f"result {index} has not the tolerations of request {result.request}"

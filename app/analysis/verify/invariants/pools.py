@@ -28,6 +28,9 @@ Began = tuple[Instant, Revision]
 
 BILLION = 10**9
 
+_UNKNOWN = Instant(2**63)
+"""Later than every instant, for what may have changed at any time."""
+
 _FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)")
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -57,14 +60,15 @@ class Published:
             self.trees = trees
         return self.trees.get(device, {})
 
-    def is_unchanged_since(self, instant: Instant) -> bool:
-        """Whether it certainly had its spec at an instant: a server counts the changes of one."""
+    @property
+    def unchanged_since(self) -> Instant:
+        """The instant since which it certainly has its spec: a server counts the changes of one."""
         metadata = reading.specified(self.body).metadata
         try:
             made = timestamps.parse(metadata.creation_timestamp)
         except TimestampError:
-            return False
-        return metadata.generation == 1 and made + SECOND <= instant
+            return _UNKNOWN
+        return Instant(made + SECOND) if metadata.generation == 1 else _UNKNOWN
 
 
 @dataclass(slots=True, eq=False)
@@ -84,11 +88,13 @@ class Pool:
     _places: dict[str, Published] | None = None
     _limits: dict[CounterId, int] | None = None
     _is_complete: bool | None = None
+    _unchanged_since: Instant | None = None
     _drawn: dict[CounterId, int] | None = None
 
     def forget(self) -> None:
         """Drops the derived values after a slice changed."""
         self._devices = self._places = self._limits = self._is_complete = self._drawn = None
+        self._unchanged_since = None
 
     def newest(self) -> list[Published]:
         """The slices of the newest generation, by name."""
@@ -166,15 +172,23 @@ class Pool:
         return self._is_complete
 
     def had_never(self, device: str, instant: Instant) -> bool:
-        """Whether the pool was whole at an instant and without a device, as it still is.
+        """Whether the pool was whole at an instant and without a device, as it still is."""
+        return self.is_unchanged_since(instant) and not any(
+            device in each.devices for each in self.newest()
+        )
+
+    def is_unchanged_since(self, instant: Instant) -> bool:
+        """Whether the pool was whole at an instant, with the slices that it still has.
 
         A slice of the generation that has been deleted since would have made too many of them.
         """
-        newest = self.newest()
-        count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
-        return len(newest) == count > 0 and all(
-            device not in each.devices and each.is_unchanged_since(instant) for each in newest
-        )
+        if self._unchanged_since is None:
+            newest = self.newest()
+            count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
+            is_whole = len(newest) == count > 0
+            since = (each.unchanged_since for each in newest)
+            self._unchanged_since = max(since) if is_whole else _UNKNOWN
+        return self._unchanged_since <= instant
 
     @property
     def limits(self) -> Mapping[CounterId, int]:

@@ -4,11 +4,11 @@ Also consumers that a claim has twice.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.analysis.verify.invariants import admin, reading
 from app.analysis.verify.invariants.cluster import Cluster
-from app.analysis.verify.invariants.known import KnownClaim, KnownPod
+from app.analysis.verify.invariants.known import NEVER, KnownClaim, KnownPod
 from app.analysis.verify.invariants.reading import Consumer
 from app.analysis.verify.invariants.unseen import is_shown
 from app.domain.log import Event, ObjectKey
@@ -24,6 +24,31 @@ def added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Con
         return [each for each in after[len(before) :] if each not in before]
     known = set(before)
     return [each for each in after if each not in known]
+
+
+def repeated(consumers: Sequence[Consumer]) -> Mapping[str, Consumer]:
+    """The second entries of consumers, by uid. Parity: objects.md 5.4."""
+    if len(consumers) < 2 or len({each.uid for each in consumers}) == len(consumers):
+        return {}
+    known: set[str] = set()
+    twice: dict[str, Consumer] = {}
+    for each in consumers:
+        if each.uid and each.uid in known:
+            twice[each.uid] = each
+        known.add(each.uid)
+    return twice
+
+
+def namesake(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> ObjectKey | None:
+    """The pod that has the uid, if it is another one than that for which a claim is reserved.
+
+    Asked of claims that were found allocated: the reservations of others were judged as they came.
+    """
+    if claim.held_since != NEVER or not uid:
+        return None
+    key = ObjectKey("", "pods", claim.key.namespace, name)
+    others = (each.key for each in cluster.pods.values() if each.is_there and each.uid == uid)
+    return next((other for other in others if other != key), None)
 
 
 def note(cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Consumer]) -> None:

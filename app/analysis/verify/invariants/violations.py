@@ -84,7 +84,7 @@ RULES: Mapping[str, str] = {
     "finalizer-outlasts-allocation": "The claim controller deallocates a claim before it removes "
     "the finalizer.",
     "reservation-has-allocation": "A claim that is reserved is allocated.",
-    "reservations-within-limit": "A claim is reserved for at most 256 consumers.",
+    "reservations-within-limit": "A claim is reserved for at most 256 consumers, once for each.",
     "reservation-names-pod": "The pod that a claim is reserved for exists.",
     "reserved-pod-names-claim": "The pod that a claim is reserved for names it, or owns it.",
     "terminating-claim-unused": "A claim that is being deleted is not allocated or reserved anew.",

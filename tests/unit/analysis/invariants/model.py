@@ -10,7 +10,7 @@ import calendar
 import functools
 import itertools
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal, InvalidOperation
 
@@ -1162,6 +1162,9 @@ class Judge:
             broken["reservation-has-allocation", key] = ("broken", {key})
         if len(reserved) > 256:
             broken["reservations-within-limit", key] = ("broken", {key})
+        for uid, times in Counter(text(each, "uid") for each in reserved).items():
+            if uid and times > 1:
+                broken["reservations-within-limit", key, uid] = ("broken", {key})
         for consumer in reserved:
             if text(consumer, "resource") != "pods" or text(consumer, "apiGroup"):
                 continue
@@ -1171,6 +1174,9 @@ class Judge:
             if tree is None or uid_of(tree) != uid:
                 place = "reservation-names-pod", key, pod.name, uid
                 kind = "broken" if self.is_stranger(number, key, pod, uid) else "late"
+                if kind == "late" and (other := self.namesake(number, key, pod, uid)):
+                    broken[place] = ("broken", {key, other})
+                    continue
                 is_nameless = tree is not None and not uid_of(tree)
                 if "pods" in self.lacking or is_nameless:
                     kind = "unsure"
@@ -1216,6 +1222,31 @@ class Judge:
             for each in items(self.states[index].objects[key], "status", "reservedFor")
             if text(each, "resource") == "pods" and not text(each, "apiGroup")
         }
+
+    def namesake(self, number, key, pod, uid):
+        """The other pod with the uid, where the claim was found allocated."""
+        objects = self.states[number].objects
+        if not uid or not is_allocated(objects[key]):
+            return None
+        if not self.is_found(self.first_allocated(number, key), key):
+            return None
+        return next(
+            (
+                other
+                for other, tree in objects.items()
+                if other.resource == "pods" and other != pod and uid_of(tree) == uid
+            ),
+            None,
+        )
+
+    def is_found(self, index, key):
+        """Whether a claim is seen for the first time, or as created, in a state."""
+        state = self.states[index]
+        before = self.states[index - 1].objects.get(key) if index else None
+        if before is None or uid_of(before) != uid_of(state.objects[key]):
+            return True
+        written = [event for each, event in state.touched if each == key]
+        return any(event.type is EventType.OBJECT_CREATED for event in written)
 
     def is_stranger(self, number, key, pod, uid):
         """Whether the pod was gone for long, or never there, when the claim was reserved for it."""
@@ -1759,12 +1790,12 @@ class Judge:
     @remembered
     def copies(self, index, key):
         """Results without the tolerations of their requests, of an allocation that was there."""
-        claim, world = self.states[index].objects[key], self.worlds[index]
+        claim = self.states[index].objects[key]
         requests = requests_of(claim)
         return {
             ("tolerations-copied", key, index, number): ("broken", {key})
             for number, result in enumerate(results_of(claim))
-            if text(result, "request") in requests and world.device(device_of(result)) is not None
+            if text(result, "request") in requests
             if tolerations_of(result) != requests[text(result, "request")][3]
         }
 
@@ -1889,7 +1920,6 @@ class Judge:
 
     @remembered
     def placed(self, first, key):
-        claim = self.states[first].objects[key]
         state, world = self.states[first], self.worlds[first]
         before = self.states[first - 1].objects.get(key) if first else None
         tree = state.objects[key]
@@ -1899,11 +1929,11 @@ class Judge:
             broken[rule, key, first, *place] = (kind, {key, *objects})
 
         written = [event for each, event in state.touched if each == key]
-        is_found = before is None or uid_of(before) != uid_of(claim)
-        if is_found or any(event.type is EventType.OBJECT_CREATED for event in written):
+        if self.is_found(first, key):
             # When it was allocated is not known, but its requests were the same then.
             if written and requests_of(tree):
                 self.judge_requests(tree, requests_of(tree), breach)
+                broken |= self.copies(first, key)
             return broken
         if not written:
             return {}
@@ -1998,6 +2028,11 @@ class Judge:
             is_dated = self.is_change(number, key)
             kind = self.absence(number, key, device, is_dated)
             breach("allocated-device-existed", kind, index)
+        if (
+            text(result, "request") in requests
+            and tolerations_of(result) != requests[text(result, "request")][3]
+        ):
+            breach("tolerations-copied", "broken", index)
         if published is None:
             return
         if text(result, "shareID") and at(published, "allowMultipleAllocations") is not True:
@@ -2007,11 +2042,6 @@ class Judge:
                 was_shared = at(each.device(device), "allowMultipleAllocations") is True
                 is_sure &= not (was_shared and self.is_change(number, key))
             breach("share-of-shared-device", "broken" if is_sure else "unsure", index)
-        if (
-            text(result, "request") in requests
-            and tolerations_of(result) != requests[text(result, "request")][3]
-        ):
-            breach("tolerations-copied", "broken", index)
         if at(result, "adminAccess") is True or not world.switches.taints:
             return
         worst, is_dated = None, self.is_change(number, key)

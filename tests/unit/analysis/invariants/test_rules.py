@@ -19,6 +19,7 @@ from tests.unit.analysis.invariants.worlds import (
     ADMIN,
     CONTROLLER,
     DRIVER,
+    FINALIZER,
     GOING,
     GROUP,
     IMPORTS,
@@ -1499,6 +1500,16 @@ def a_share_of_a_device_for_one(story):
     return [("share-of-shared-device", "broken", "x", begin, None)]
 
 
+def two_reservations_for_one(story):
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    one = {"resource": "others", "name": "o", "uid": "1"}
+    story.reserve("x", one)
+    begin = story.reserve("x", one, one)
+    end = story.reserve("x", one)
+    return [("reservations-within-limit", "broken", "x", begin, end)]
+
+
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
 TOLERATION = {"key": "k", "operator": "Exists"}
 
@@ -1508,6 +1519,29 @@ def tolerations_left_out(story):
     story.claim("x", {"name": "r", "exactly": {"tolerations": [TOLERATION]}})
     begin = story.allocate("x", result("p", "a"))
     return [("tolerations-copied", "broken", "x", begin, None)]
+
+
+def a_toleration_of_none_in_a_claim_that_is_found(story):
+    """Neither the claim's requests nor its allocation change, so its first state shows both."""
+    story.publish("p", device("a"))
+    found = result("p", "a", tolerations=[TOLERATION])
+    status = {"allocation": {"devices": {"results": [found]}}}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {}}]}}
+    tree = {"metadata": {"finalizers": [FINALIZER]}, "spec": spec, "status": status}
+    begin = story.put(key_of("resourceclaims", "x"), tree)
+    return [("tolerations-copied", "broken", "x", begin, None)]
+
+
+def a_claim_that_is_found_with_the_uid_of_another_pod(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    other = user("r", story.uid("q"))
+    status = {"allocation": {"devices": {"results": [result("p", "a")]}}, "reservedFor": [other]}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {}}]}}
+    tree = {"metadata": {"finalizers": [FINALIZER]}, "spec": spec, "status": status}
+    begin = story.put(key_of("resourceclaims", "x"), tree)
+    end = story.reserve("x")
+    return [("reservation-names-pod", "broken", "q,x", begin, end)]
 
 
 def a_toleration_copied_with_another_value(story):
