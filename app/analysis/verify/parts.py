@@ -59,9 +59,9 @@ class Division:
 
     load: int = 900_000
     start: int = 1_000_000
-    fold: int = 40
-    check: int = 20
-    command: int = 250
+    fold: int = 45
+    check: int = 15
+    command: int = 160
     allocate: int = 300
     worth_percent: int = 90
     apart: int = 64

@@ -31,7 +31,7 @@ OPTION = "--processes"
 WORKERS_MAX = 64
 """The most parts into which a history is divided."""
 
-FORKED = Division(load=0, start=300_000)
+FORKED = Division(load=0, start=100_000)
 """The costs of a fork: only modules that are loaded on first use, compiled selectors and other
 caches are made again."""
 

@@ -27,7 +27,7 @@ from app.service.folding.projecting import MakeViews
 from app.service.replays import view_audit
 from app.service.replays.chronicle_audit import ChronicleAudit
 
-AUDIT_COST, CHRONICLE_COST = 30, 40
+AUDIT_COST, CHRONICLE_COST = 33, 40
 """Microseconds that views and a kept chronicle take for each event, as `Division` counts them."""
 
 STATES_MAX = 1_000
