@@ -1,6 +1,8 @@
 """Declarations of settings, and the groups of settings that `app.settings` takes in whole.
 
-A group belongs to one kind of work and has a dataclass of bounds that is filled from it.
+A group belongs to one kind of work and has a dataclass of bounds that is filled from it. No group
+is made alone, so methods are generated for `app.settings.Settings` only: each command would wait
+for those of the groups.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +22,7 @@ def setting(
     return field(default=default, metadata={"description": description, **bounds})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CauseSettings:
     """The bounds of the search for what caused the state of one object."""
 
@@ -69,7 +71,7 @@ class CauseSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ClusterSettings:
     """The bounds of the recording of a cluster, and of the requests to it."""
 
@@ -131,7 +133,7 @@ class ClusterSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class LintSettings:
     """The bounds of `redra lint`, and of a server that lints histories."""
 
@@ -145,7 +147,7 @@ class LintSettings:
     lints_at_once_max: int = setting(1, ge=1, description="Histories that a server lints at a time")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class PageSettings:
     """The bounds of pages that take longer than a request waits."""
 
@@ -176,7 +178,7 @@ class PageSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class WorkerSettings:
     """The bounds of processes that work beside this one."""
 
@@ -192,7 +194,7 @@ class WorkerSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class MemorySettings:
     """The bounds of what a process remembers of one history, to show it."""
 
@@ -206,7 +208,7 @@ class MemorySettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class JobSettings:
     """The bounds of jobs, which a server runs for its clients in processes of their own."""
 
@@ -234,7 +236,7 @@ class JobSettings:
     job_cells_max: int = setting(10_000, ge=1, description="Runs of one sweep that is a job")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class VerifySettings:
     """The bounds of a verification in several processes."""
 
@@ -262,7 +264,7 @@ class VerifySettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class WriterSettings:
     """The bounds of the writer of a history."""
 
@@ -284,7 +286,7 @@ class WriterSettings:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class HelpSettings:
     """The bounds of the search for changes with which a waiting pod gets a node."""
 
@@ -293,7 +295,7 @@ class HelpSettings:
     help_tries_max: int = setting(300, ge=1, description="Changes tried on one node")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class GroupedSettings(
     CauseSettings,
     ClusterSettings,

@@ -4,7 +4,7 @@ The fidelity report is in the last event of the import. A running recorder write
 each gap. A history that was not imported has no doubts: redra wrote every event of it.
 """
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -15,8 +15,14 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 from app.ports import EventLog
 
-_Doubtful = TypeVar("_Doubtful", bound=msgspec.Struct)
-"""An answer with the fields `certainty` and `doubts`."""
+if TYPE_CHECKING:  # heavy: an explanation is none of these answers
+    from app.analysis.blast.radius import BlastRadius
+    from app.analysis.capacity.answers import FitAnswer
+    from app.analysis.findings.report import Findings
+    from app.analysis.lanes import Lanes
+    from app.analysis.map_answers import DeviceMap
+
+    _Doubtful = TypeVar("_Doubtful", BlastRadius, FitAnswer, DeviceMap, Lanes, Findings)
 
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
@@ -45,6 +51,6 @@ async def report_of(log: EventLog, info: HistoryInfo) -> JsonView | None:
     return json_tree.mapping(last[0].object, "report") if last else {}
 
 
-def doubted(answer: _Doubtful, recorded: tuple[Doubt, ...]) -> _Doubtful:
+def doubted(answer: "_Doubtful", recorded: tuple[Doubt, ...]) -> "_Doubtful":
     """The answer with these doubts."""
     return msgspec.structs.replace(answer, certainty=doubts.certainty(recorded), doubts=recorded)

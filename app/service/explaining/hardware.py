@@ -34,7 +34,7 @@ from app.service import recorded_doubts
 from app.service.explaining import evictions, former_circumstances, selections, unfinished
 from app.service.explaining.evidence import ExplainedMoment, body
 
-if TYPE_CHECKING:  # heavy: only rules have a blast
+if TYPE_CHECKING:  # heavy: only rules have a blast, only recordings are judged
     from app.analysis.blast.radius import BlastRadius
     from app.analysis.recordings.mismatched_objects import FitWatch
 
@@ -102,13 +102,13 @@ async def _fit(evidence: ExplainedMoment) -> "FitWatch | None":
     """Judges what does not fit in a recording; None where redra wrote everything itself."""
     if not evidence.info.is_recorded:
         return None
-    from app.analysis.recordings import mismatched_objects
+    from app.analysis.recordings.mismatched_objects import FitWatch
     from app.analysis.verify.invariants.watch import InvariantWatch
     from app.service.replays.verifying import switches_over_time
 
     recorded = await recorded_doubts.doubts_of(evidence.log, evidence.info)
     switches = await switches_over_time(evidence.log, evidence.info)
-    return mismatched_objects.FitWatch(InvariantWatch(switches, uncertainty.lacking(recorded)))
+    return FitWatch(InvariantWatch(switches, uncertainty.lacking(recorded)))
 
 
 def _unheld(views: LiveViews, device_id: DeviceId, quirks: Quirks) -> tuple[str, str]:

@@ -40,7 +40,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.explaining import former_circumstances
 from app.service.explaining.evidence import ExplainedMoment
 
-if TYPE_CHECKING:  # heavy: most answers need none
+if TYPE_CHECKING:  # heavy: only findings read a chronicle
     from app.analysis.chronicle import Chronicle
 
 _PUBLISHED = ("attributes", "capacity")
