@@ -282,9 +282,6 @@ def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
     if len(reserved) > RESERVATIONS_MAX:
         message = f"the claim is reserved for {len(reserved)} consumers"
         yield ("reservations-within-limit", key), _sure((key,), message)
-    for uid, consumer in strangers.repeated(reserved).items():
-        message = f"the claim is reserved twice for {consumer.name} ({uid})"
-        yield ("reservations-within-limit", key, uid), _sure((key,), message)
     for consumer in reserved:
         if consumer.resource == "pods" and not consumer.api_group:
             yield from _consumer(cluster, claim, consumer.name, consumer.uid)

@@ -420,8 +420,7 @@ def _is_odd(known: KnownClaim) -> bool:
         return bool(known.reserved)
     if known.placed or not known.is_protected:
         return True
-    reserved = known.reserved
-    return len(reserved) > placements.RESERVATIONS_MAX or bool(strangers.repeated(reserved))
+    return len(known.reserved) > placements.RESERVATIONS_MAX
 
 
 def _follow(

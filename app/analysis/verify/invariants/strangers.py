@@ -4,7 +4,7 @@ Also consumers that a claim has twice.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from app.analysis.verify.invariants import admin, reading
 from app.analysis.verify.invariants.cluster import Cluster
@@ -24,19 +24,6 @@ def added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Con
         return [each for each in after[len(before) :] if each not in before]
     known = set(before)
     return [each for each in after if each not in known]
-
-
-def repeated(consumers: Sequence[Consumer]) -> Mapping[str, Consumer]:
-    """The second entries of consumers, by uid. Parity: objects.md 5.4."""
-    if len(consumers) < 2 or len({each.uid for each in consumers}) == len(consumers):
-        return {}
-    known: set[str] = set()
-    twice: dict[str, Consumer] = {}
-    for each in consumers:
-        if each.uid and each.uid in known:
-            twice[each.uid] = each
-        known.add(each.uid)
-    return twice
 
 
 def namesake(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> ObjectKey | None:

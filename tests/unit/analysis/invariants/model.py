@@ -10,7 +10,7 @@ import calendar
 import functools
 import itertools
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal, InvalidOperation
 
@@ -1162,9 +1162,6 @@ class Judge:
             broken["reservation-has-allocation", key] = ("broken", {key})
         if len(reserved) > 256:
             broken["reservations-within-limit", key] = ("broken", {key})
-        for uid, times in Counter(text(each, "uid") for each in reserved).items():
-            if uid and times > 1:
-                broken["reservations-within-limit", key, uid] = ("broken", {key})
         for consumer in reserved:
             if text(consumer, "resource") != "pods" or text(consumer, "apiGroup"):
                 continue

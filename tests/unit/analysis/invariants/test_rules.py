@@ -1500,16 +1500,6 @@ def a_share_of_a_device_for_one(story):
     return [("share-of-shared-device", "broken", "x", begin, None)]
 
 
-def two_reservations_for_one(story):
-    story.publish("p", device("a"))
-    story.allocate("x", result("p", "a"))
-    one = {"resource": "others", "name": "o", "uid": "1"}
-    story.reserve("x", one)
-    begin = story.reserve("x", one, one)
-    end = story.reserve("x", one)
-    return [("reservations-within-limit", "broken", "x", begin, end)]
-
-
 TAINT = {"key": "k", "value": "v", "effect": "NoSchedule"}
 TOLERATION = {"key": "k", "operator": "Exists"}
 
