@@ -434,7 +434,8 @@ def test_forks_end_with_the_process_that_has_made_them() -> None:
 @pytest.fixture
 def given_up_at_once() -> Iterator[None]:
     """Dask gives a task up that killed one worker, not four: each is a process that starts."""
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+    # The workers' block loads the defaults. The end of a change made before would take them away.
+    with forked_dask_workers(), dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         yield
 
 
@@ -462,7 +463,7 @@ def test_only_worker_may_die_with_all_that_was_sent(tmp_path: Path) -> None:
 
 @draws.in_turn("ends")
 def test_task_that_kills_every_worker_is_given_up(given_up_at_once: None) -> None:
-    with forked_dask_workers(), executors.opened(1, "") as executor:
+    with executors.opened(1, "") as executor:
         (ended,) = executor.map(kill, {"b": b""}, [Task(digest="t", bundle="b", data=0)])
     assert "died" in ended.problem
 
