@@ -8,7 +8,7 @@ from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import VerifyOutcome
 from tests import draws
-from tests.conformance.handwritten import evictions, pools, scenes, stalls
+from tests.conformance.handwritten import displacements, evictions, pools, scenes, stalls
 
 SCENES = scenes.SCENES | pools.SCENES
 
@@ -91,3 +91,20 @@ async def test_placement_may_wait_for_others(before, options, tmp_path):
     path = stalls.stall(24, before, **options).write(tmp_path / "audit.jsonl")
     report = await replay(replays.decide, path)
     assert not [text for text in report.violations.values() if "scheduler was at work" in text]
+
+
+@pytest.mark.parametrize(
+    ("options", "is_agreed"),
+    [
+        ({}, True),
+        ({"victim": "middle"}, False),
+        ({"priorities": (displacements.HIGHEST, displacements.HIGHEST)}, False),
+        ({"cpu": "16"}, False),
+        ({"text": "default-scheduler: making room"}, False),
+    ],
+)
+async def test_displacement_is_decided_again(options, is_agreed, tmp_path):
+    """The nomination comes with the refusal, and shows no lost line."""
+    path = displacements.displacement(**options).write(tmp_path / "audit.jsonl")
+    report = await replay(replays.decide, path)
+    assert report.agreement is (Agreement.AGREES if is_agreed else Agreement.UNEXPLAINED)

@@ -20,6 +20,9 @@ from app.domain.values import condition_types
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.timestamps import Instant
 
+_DISPLACED = "PreemptionByScheduler"
+"""The reason for which the scheduler ends a pod to make room for another one."""
+
 _OF_KUBELETS = frozenset(
     (
         condition_types.POD_READY_TO_START_CONTAINERS,
@@ -60,6 +63,8 @@ class Omissions:
         self._known: dict[Revision, Instant] = {}
         self._conditions: dict[str, dict[str, tuple[str, str, str]]] = {}
         self._nominated: dict[str, str] = {}
+        self._displaced: set[str] = set()
+        # The nodes on which the scheduler displaced pods.
         self._bound: Instant | None = None
         self._chosen: set[str] = set()
         self._nodes: set[str] = set()
@@ -100,7 +105,8 @@ class Omissions:
     def _shows_lost(self, event: Event, known: Instant) -> bool:
         """Whether a write to a pod shows the changes of an earlier write that is missing.
 
-        The scheduler nominates a node in a write of its own. Parity: controllers.md 4.6.
+        The scheduler nominates a node in a write of its own. Parity: controllers.md 4.6. An attempt
+        that displaced pods of the node says so in the write that tells of its failure.
         """
         if core.node_name(event.object):
             self._bound = known if self._bound is None else self._bound
@@ -118,6 +124,8 @@ class Omissions:
         }
         before = self._conditions.get(event.uid)
         self._conditions[event.uid] = now
+        if now.get(condition_types.DISRUPTION_TARGET, ("", ""))[1] == _DISPLACED:
+            self._displaced.add(core.node_name(event.object))
         was_nominated = self._nominated.get(event.uid, "")
         nominated = self._nominated[event.uid] = core.nominated_node_name(event.object)
         is_deletion = event.stamp.verb == "delete"
@@ -126,6 +134,8 @@ class Omissions:
         changed = {name for name in now if now[name] != before.get(name)}
         self._have_run |= bool(changed & _OF_KUBELETS)
         is_nomination = nominated not in ("", was_nominated)
+        if changed == {condition_types.POD_SCHEDULED} and nominated in self._displaced:
+            is_nomination = False
         is_alone = is_deletion or is_nomination
         return bool(changed & _OF_KUBELETS or (changed and is_alone))
 
