@@ -180,7 +180,7 @@ def attempts_of(
     explain them: another act than an attempt differs, or the pod is placed by the run alone.
     """
     key = recorded.keys.get(pod)
-    if key is None or key.resource != "pods":
+    if key is None or key.resource != "pods" or any(map(_differs_by_date, differences)):
         return None
     attempts: dict[tuple[Instant, str], SeenAttempt] = {}
     is_new, is_placed = (
@@ -215,6 +215,16 @@ def attempts_of(
     ):
         return None
     return [*attempts.values(), placement]
+
+
+def _differs_by_date(sides: Sides) -> bool:
+    """Whether a claim got the same devices, and only one side has a time for it."""
+    undated = ([_undated(each) for each in side] for side in (sides.recorded, sides.again))
+    return sides.aspect is Aspect.DEVICES and next(undated) == next(undated)
+
+
+def _undated(allocation: JsonObject) -> JsonObject:
+    return {name: value for name, value in allocation.items() if name != "allocationTimestamp"}
 
 
 def _unwritten(
@@ -286,7 +296,10 @@ def _placement(pod: str, key: ObjectKey, recorded: Trace, waits: Waits) -> SeenA
     if bound is not None:
         nodes |= {fact.node for fact in bound.facts if isinstance(fact, Bound)}
     nodes = nodes or {_node_of(each.allocation) for each in given}
+    dated = {each.is_dated for made in recorded.allocations.values() for each in made}
     if len(nodes) != 1 or len({each.uid for each in given}) != len(given):
+        return None
+    if len(dated) > 1 and not all(each.is_dated for each in given):
         return None
     placing = [step.time for step in steps if any(map(is_placement, step.facts))]
     placing += (each.time for each in given)
