@@ -158,7 +158,9 @@ def copies_of(answer):
         fact
         for one in answer["items"]
         # What preemption came to is in JSON alone: nobody is evicted for the next copy.
-        for said in [re.split(r"[.,]? (?:no new claims|preemption:)", one["limit"]["text"])[0]]
+        for said in [
+            re.split(r"[.,]? (?:no new claims|still not|preemption:)", one["limit"]["text"])[0]
+        ]
         for fact in (one["subject"], str(one["count"]), said)
     ]
 

@@ -168,7 +168,8 @@ GIVEN_UP = Judgement(
     reason=DifferenceClass.RACE,
     detail="what was allocated for a pod that is gone was given up by others, or in other steps",
 )
-_WRITERS = frozenset(("", *map(short_name, (SCHEDULER, CLAIMS, COLLECTOR))))
+_COLLECTOR = short_name(COLLECTOR)
+_WRITERS = frozenset(("", _COLLECTOR, *map(short_name, (SCHEDULER, CLAIMS))))
 _ENDINGS = (Released, Removed, FinalizerRemoved, DeletionAsked)
 _BEGINNINGS = (FinalizerAdded, Allocated, Nominated, NominationEnded)
 _OUTCOMES = (Aspect.DEVICES, Aspect.FINAL)
@@ -190,41 +191,45 @@ def given_up(
         if sides.aspect not in (Aspect.WRITES, Aspect.ORDER) or not steps:
             continue
         if wrong.isdisjoint(step.uid for step in steps) and all(
-            step.writer in _WRITERS and _is_about_end(fact, step, recorded)
-            for step, fact in _of_one_side(sides)
+            step.writer in _WRITERS and _is_about_end(fact, step, recorded, late)
+            for step, fact, late in _of_one_side(sides)
         ):
             yield key
 
 
-def _of_one_side(sides: Sides) -> Iterator[tuple[Step, Fact]]:
-    """The facts that only one side has, in whichever steps it has them."""
-    for steps, others in (
-        (sides.only_recorded, sides.only_again),
-        (sides.only_again, sides.only_recorded),
+def _of_one_side(sides: Sides) -> Iterator[tuple[Step, Fact, int]]:
+    """The facts that only one side has, in whichever steps, and how late they may be.
+
+    A run looks later at what no recorded act is about.
+    """
+    table = tolerances.TABLE
+    for steps, others, late in (
+        (sides.only_recorded, sides.only_again, table.act_after),
+        (sides.only_again, sides.only_recorded, table.act_after + table.unseen),
     ):
-        left = Counter((step.uid, fact) for step in others for fact in step.facts)
+        left = Counter((step.uid, step.writer, fact) for step in others for fact in step.facts)
         for step in steps:
             for fact in step.facts:
-                if left[step.uid, fact]:
-                    left[step.uid, fact] -= 1
+                if left[step.uid, step.writer, fact]:
+                    left[step.uid, step.writer, fact] -= 1
                 else:
-                    yield step, fact
+                    yield step, fact, late
 
 
-def _is_about_end(fact: Fact, step: Step, recorded: Trace) -> bool:
+def _is_about_end(fact: Fact, step: Step, recorded: Trace, late: int) -> bool:
     """Whether a fact is lawful about the end of a pod, which was near."""
     match fact:
         case Unreserved(uid=uid):
-            return _is_after(step, _ended(uid, recorded))
+            return _is_after(step, _ended(uid, recorded), late)
         case Reserved(uid=uid):
-            return _is_near(step, _ended(uid, recorded))
-        case FinalizerAdded() | Removed() if _is_near(step, recorded.marked.get(step.uid)):
+            return _is_near(step, _ended(uid, recorded), late)
+        case FinalizerAdded() | Removed() if _is_near(step, recorded.marked.get(step.uid), late):
             return True
         case _ if isinstance(fact, _ENDINGS):
-            return any(_is_after(step, at) for at in _ends(step, recorded))
+            return any(_is_after(step, at, late) for at in _ends(step, recorded))
         case _:
             is_one = isinstance(fact, _BEGINNINGS)
-            return is_one and any(_is_near(step, at) for at in _ends(step, recorded))
+            return is_one and any(_is_near(step, at, late) for at in _ends(step, recorded))
 
 
 def _ends(step: Step, recorded: Trace) -> Iterator[Instant | None]:
@@ -232,7 +237,11 @@ def _ends(step: Step, recorded: Trace) -> Iterator[Instant | None]:
     if step.key[:2] == api_resources.PODS:
         yield _ended(step.uid, recorded)
         return
-    for pod in {recorded.owner_of.get(step.uid, ""), *recorded.users.get(step.uid, ())} - {""}:
+    owner = recorded.owner_of.get(step.uid, "")
+    if step.writer == _COLLECTOR:
+        yield recorded.removed.get(owner)  # it leaves what belongs to a pod that has only finished
+        return
+    for pod in {owner, *recorded.users.get(step.uid, ())} - {""}:
         yield _ended(pod, recorded)
 
 
@@ -242,9 +251,9 @@ def _ended(pod: str, recorded: Trace) -> Instant | None:
     return min((end for end in ends if end is not None), default=None)
 
 
-def _is_after(step: Step, end: Instant | None) -> bool:
-    return end is not None and 0 <= step.time - end <= tolerances.TABLE.act_after
+def _is_after(step: Step, end: Instant | None, late: int) -> bool:
+    return end is not None and 0 <= step.time - end <= late
 
 
-def _is_near(step: Step, end: Instant | None) -> bool:
-    return end is not None and abs(step.time - end) <= tolerances.TABLE.act_after
+def _is_near(step: Step, end: Instant | None, late: int) -> bool:
+    return end is not None and abs(step.time - end) <= late

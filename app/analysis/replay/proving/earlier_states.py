@@ -7,7 +7,7 @@ attempt is made again on each state that the cache can have shown. Only the reco
 letter, proves that. Parity: controllers.md 1.1.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import takewhile
 from operator import attrgetter, itemgetter
@@ -242,10 +242,17 @@ def _unwritten(
     [at] = instants
     before = [step for step in said if step.time <= at]
     message = max(map(_message, before[-1].facts), default="") if before else ""
-    if not message:
+    again = {_message(fact) for sides in differences for fact in sides.facts("again")}
+    if not message or _are_reported(again, pod, at, recorded):
         return None
     since, until = _states(at, waits)
     return [SeenAttempt(pod=key, uid=pod, since=since, until=until, message=message)]
+
+
+def _are_reported(again: Set[str], pod: str, at: Instant, recorded: Trace) -> bool:
+    """Whether an Event tells of what an attempt came to here, at the same instant."""
+    said = (each for each in recorded.said.get(pod, ()) if again & set(map(_message, each.facts)))
+    return any(abs(step.time - at) <= tolerances.TABLE.same_attempt for step in said)
 
 
 def _is_about(fact: Fact, placement: SeenAttempt) -> bool:

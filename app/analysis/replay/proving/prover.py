@@ -124,10 +124,10 @@ class Prover:
                 if self._open:
                     await step()
         except Exhausted:
-            detail = self.budget.words()
+            detail, ends = self.budget.words(), set()
         else:
             detail = self._unproved()
-        ends = set(given_up(self._open, self.judgements, self._recorded))
+            ends = set(given_up(self._open, self.judgements, self._recorded))
         for key, sides in list(self._open.items()):
             self._settle(key, GIVEN_UP if key in ends else self._undecided(sides, detail))
 
@@ -202,7 +202,8 @@ class Prover:
         unsure = self._doubting.reason(sides, self._again)
         reason = DifferenceClass.NOT_COMPARABLE if unsure else DifferenceClass.UNEXPLAINED
         text = unsure or self._doubting.impossibility(sides, self._again) or detail
-        return shown_race(sides, self._recorded) or Judgement(reason=reason, detail=text)
+        shown = shown_race(sides, self._recorded) if self.budget.runs else None
+        return shown or Judgement(reason=reason, detail=text)
 
     def _pass_over_lacking(self) -> None:
         """Settles all differences if kinds that every decision needs are missing."""
