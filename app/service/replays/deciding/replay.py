@@ -335,9 +335,12 @@ async def _made_again(
 ) -> tuple[bool, int]:
     """Makes attempts again, each with its recorded node among equally good ones."""
     nodes = {each.uid: each.node for each in attempts}
+    scheduler = runs.scheduler(RecordedTies(nodes))
+    if scheduler is None:
+        return False, 0
     profile = runs.plane.rules(Switches()).profile
     flying = in_flight(runs.recording.trace, runs.pace().waits)
-    states = EarlierStates(profile, runs.scheduler(RecordedTies(nodes)), attempts, flying)
+    states = EarlierStates(profile, scheduler, attempts, flying)
     async for page in _pages(log, history, runs.bounds):
         states.follow(page)
         if states.is_over:

@@ -94,11 +94,11 @@ class Runs:
     def _paces(self) -> Paces:
         return Paces(self.recording, self.writers.names, self.beginning)
 
-    def scheduler(self, ties: TieBreak) -> SchedulingReconciler:
-        """A new scheduler, which is in no run."""
+    def scheduler(self, ties: TieBreak) -> SchedulingReconciler | None:
+        """A new scheduler, which is in no run; None where it is switched off."""
         profiles = profiles_bound(self.recording.trace, self.recording.ranks)
         made = self.plane.controllers(Switches(), ties, None, None, profiles)
-        return next(each for each in made if isinstance(each, SchedulingReconciler))
+        return next((each for each in made if isinstance(each, SchedulingReconciler)), None)
 
     def process_of(self, controller: str) -> Process:
         """The process that runs a controller, as the recording shows it at work."""
