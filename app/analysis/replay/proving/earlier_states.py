@@ -58,7 +58,7 @@ _NAME = short_name(SCHEDULER)
 _BY_SCHEDULER = frozenset(("", _NAME))
 _PLACED = (Aspect.NODES, Aspect.DEVICES)
 _OF_ATTEMPTS = (*_PLACED, Aspect.CONDITIONS, Aspect.SAID, Aspect.WRITES)
-SCHEDULED = "Scheduled"
+_SCHEDULED = "Scheduled"
 _NEVER = Instant(2**62)
 _UNDONE = Unreserved | NominationEnded
 """What the scheduler undoes when a pod that it placed cannot be bound."""
@@ -183,24 +183,26 @@ def attempts_of(
     if key is None or key.resource != "pods" or any(map(_differs_by_date, differences)):
         return None
     attempts: dict[tuple[Instant, str], SeenAttempt] = {}
-    is_new, is_placed = (
-        False,
-        any(each.aspect is Aspect.DEVICES and each.recorded for each in differences),
-    )
+    is_placed = any(each.aspect is Aspect.DEVICES and each.recorded for each in differences)
+    is_new = is_shown = is_undone = False
     for step in (step for sides in differences for step in sides.only_recorded):
         if any(map(is_placement, step.facts)):
             is_told = any(isinstance(fact, EventSeen) for fact in step.facts)
             is_new, is_placed = is_new or is_told, is_placed or not is_told
         elif is_shown_race(step, pod, recorded):
-            continue
+            is_shown = True
         elif texts := {text for fact in step.facts if (text := _message(fact))}:
             since, until = _states(step.time, waits)
             text = max(texts)
             attempts[step.time, text] = SeenAttempt(
                 pod=key, uid=pod, since=since, until=until, message=text
             )
-        elif not all(isinstance(fact, _UNDONE | EventSeen) for fact in step.facts):
+        elif all(isinstance(fact, _UNDONE) for fact in step.facts):
+            is_undone = True
+        else:
             return None
+    if is_undone and (pod in recorded.node_of or not (is_placed or is_shown)):
+        return None  # nothing was in vain that would be undone
     again = [fact for sides in differences for fact in sides.facts("again")]
     if {_message(fact) for fact in again} & {each.message for each in attempts.values()}:
         return None  # both sides have the attempt, and tell of it in another way
@@ -431,9 +433,9 @@ class EarlierStates:
         )
         if not seen.is_placement:
             said, wanted = messages.note(made.message), messages.note(seen.message)
-            return made.outcome != SCHEDULED and said == wanted
+            return made.outcome != _SCHEDULED and said == wanted
         is_there = made.node == (seen.node or made.node)
-        return made.outcome == SCHEDULED and is_there and _given(made) == seen.allocations
+        return made.outcome == _SCHEDULED and is_there and _given(made) == seen.allocations
 
 
 def _given(made: Attempt) -> tuple[tuple[str, JsonObject], ...]:
